@@ -1,0 +1,81 @@
+"""Reads the conversations of Letta Code strictly and fast.
+
+    import lettafast
+
+    with lettafast.open_transcript(path) as transcript:
+        page = transcript.page()
+
+`lettafast.backend` says which backend runs: `native` (the Rust core) or `pure`.
+"""
+
+from __future__ import annotations
+
+from .errors import (
+    BackendError,
+    BackendReason,
+    CursorError,
+    CursorReason,
+    HistoryChanged,
+    HistoryReason,
+    InternalError,
+    InternalReason,
+    LettafastError,
+    RefError,
+    RefReason,
+    RefusedReason,
+    SourceError,
+    SourceReason,
+    TranscriptRefused,
+)
+from .records import (
+    ConversationRef,
+    Diagnostic,
+    Entry,
+    FileId,
+    Limits,
+    Page,
+    Part,
+    Summary,
+    TextRange,
+    Turn,
+)
+from .store import Store
+from .transcript import BACKEND, Transcript, open_transcript
+
+__version__ = "0.1.0"
+
+backend: str = BACKEND.name
+"""Which backend reads transcripts: `native` or `pure`."""
+
+__all__ = [
+    "BackendError",
+    "BackendReason",
+    "ConversationRef",
+    "CursorError",
+    "CursorReason",
+    "Diagnostic",
+    "Entry",
+    "FileId",
+    "HistoryChanged",
+    "HistoryReason",
+    "InternalError",
+    "InternalReason",
+    "LettafastError",
+    "Limits",
+    "Page",
+    "Part",
+    "RefError",
+    "RefReason",
+    "RefusedReason",
+    "SourceError",
+    "SourceReason",
+    "Store",
+    "Summary",
+    "TextRange",
+    "Transcript",
+    "TranscriptRefused",
+    "Turn",
+    "__version__",
+    "backend",
+    "open_transcript",
+]
