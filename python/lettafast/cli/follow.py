@@ -1,0 +1,119 @@
+"""`lettafast follow`: what is appended to a transcript, as it comes."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict
+from types import FrameType
+from typing import Any
+
+from lettafast.records import Page
+
+from . import output
+from .locate import add_path, open_from
+from .numbers import human_count
+from .paint import paint_for_stdout
+from .render import Renderer
+
+HELP = "print turns as they are appended"
+DESCRIPTION = """\
+Prints what is appended from now on: for people, or with --json as one page of
+JSON a line. Letta Code appends a turn when it is complete, so nothing comes
+while an agent is at work. Ends with Ctrl-C, when the reader of its output goes
+away, and when the file stops being the same history."""
+EPILOG = """\
+exit status:
+  1  refused, or the history changed: start again    3  the transcript could not be read
+  130  Ctrl-C
+
+examples:
+  lettafast follow AGENT/CONVERSATION
+  lettafast follow AGENT/CONVERSATION --json | jq -c '.turns[]'"""
+
+_TEXT_MEMBERS = ("kind", "text", "ref", "size")
+_TOOL_MEMBERS = (
+    "kind",
+    "ref",
+    "id",
+    "name",
+    "state",
+    "input",
+    "input_size",
+    "output",
+    "output_size",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    add_path(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="print one page of JSON for each growth"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints what is appended until it is stopped."""
+    renderer = Renderer(paint_for_stdout(), refs=False)
+    with open_from(args) as transcript, _reader_watched():
+        if output.is_terminal(sys.stderr):
+            turns = human_count(transcript.summary.turns, "turn", "turns")
+            output.note(f"{turns} so far; waiting for more (Ctrl-C ends)")
+        for page in transcript.follow():
+            if args.json:
+                output.write_json(_page(page))
+            else:
+                for number, turn in enumerate(page.turns):
+                    continued = number == 0 and page.starts_mid_turn
+                    output.write_text(renderer.turn(turn, continued=continued))
+            output.flush()
+    return 0
+
+
+def _page(page: Page) -> dict[str, Any]:
+    """The page with the members of `docs/PAGES.md`, in their order."""
+    value = asdict(page)
+    for turn in value["turns"]:
+        turn["parts"] = [_part(part) for part in turn["parts"]]
+    return value
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    if part["kind"] == "tool":
+        return {name: part[name] for name in _TOOL_MEMBERS}
+    return {name: part[name] for name in _TEXT_MEMBERS if part[name] is not None}
+
+
+@contextlib.contextmanager
+def _reader_watched() -> Iterator[None]:
+    """Inside, `BrokenPipeError` is raised as soon as standard output has lost its reader.
+
+    A write would find out, but a quiet transcript may never need one.
+    """
+    if sys.stdout is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGPIPE, _lost)
+    threading.Thread(target=_watch, args=(sys.stdout.fileno(),), daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGPIPE, before)
+
+
+def _watch(descriptor: int) -> None:
+    poller = select.poll()
+    poller.register(descriptor, 0)  # only errors and hang-ups, which are always told
+    poller.poll()
+    os.kill(os.getpid(), signal.SIGPIPE)
+
+
+def _lost(_signal: int, _frame: FrameType | None) -> None:
+    raise BrokenPipeError

@@ -1,0 +1,140 @@
+//! 64 bytes in two AVX2 registers.
+
+use core::arch::x86_64::{
+    __m256i, _mm_loadu_si128, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8,
+    _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
+    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_subs_epu8,
+    _mm256_xor_si256,
+};
+
+use super::block::{Block, WIDTH, escape, utf8};
+
+/// 64 bytes.
+#[derive(Clone, Copy)]
+pub struct Avx2(__m256i, __m256i);
+
+#[inline(always)]
+fn splat(byte: u8) -> __m256i {
+    // SAFETY: called only under the contract of `Block` (see its implementation below).
+    unsafe { _mm256_set1_epi8(byte.cast_signed()) }
+}
+
+#[inline(always)]
+unsafe fn half(bytes: &[u8], at: usize) -> __m256i {
+    let bytes: &[u8; 32] = bytes[at..at + 32]
+        .try_into()
+        .expect("the slice is 32 bytes long");
+    // SAFETY: 32 bytes are readable at the reference; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+}
+
+#[inline(always)]
+unsafe fn table(entries: &[u8; 16]) -> __m256i {
+    // SAFETY: 16 bytes are readable at the reference; the load needs no alignment.
+    unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(entries.as_ptr().cast())) }
+}
+
+#[inline(always)]
+unsafe fn bits(low: __m256i, high: __m256i) -> u64 {
+    // SAFETY: the caller may use AVX2.
+    let (low, high) = unsafe { (_mm256_movemask_epi8(low), _mm256_movemask_epi8(high)) };
+    u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32
+}
+
+#[inline(always)]
+unsafe fn high_nibble(bytes: __m256i) -> __m256i {
+    // SAFETY: the caller may use AVX2.
+    unsafe { _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), splat(15)) }
+}
+
+#[inline(always)]
+unsafe fn nonzero(low: __m256i, high: __m256i) -> u64 {
+    // SAFETY: the caller may use AVX2.
+    unsafe {
+        let zero = _mm256_setzero_si256();
+        !bits(_mm256_cmpeq_epi8(low, zero), _mm256_cmpeq_epi8(high, zero))
+    }
+}
+
+#[inline(always)]
+unsafe fn escapable(bytes: __m256i) -> __m256i {
+    // SAFETY: the caller may use AVX2. A shuffle gives 0 for a byte above 0x7F, which is right.
+    unsafe {
+        let low = _mm256_shuffle_epi8(table(&escape::LOW), bytes);
+        let high = _mm256_shuffle_epi8(table(&escape::HIGH), high_nibble(bytes));
+        _mm256_and_si256(low, high)
+    }
+}
+
+#[inline(always)]
+unsafe fn ill_formed(bytes: &[u8], at: usize) -> __m256i {
+    // SAFETY: the caller may use AVX2; `half` checks its bounds.
+    unsafe {
+        let (itself, before) = (half(bytes, at), half(bytes, at - 1));
+        let low = _mm256_and_si256(before, splat(15));
+        let special = _mm256_and_si256(
+            _mm256_and_si256(
+                _mm256_shuffle_epi8(table(&utf8::BEFORE_HIGH), high_nibble(before)),
+                _mm256_shuffle_epi8(table(&utf8::BEFORE_LOW), low),
+            ),
+            _mm256_shuffle_epi8(table(&utf8::ITSELF), high_nibble(itself)),
+        );
+        let third = _mm256_subs_epu8(half(bytes, at - 2), splat(utf8::THIRD));
+        let fourth = _mm256_subs_epu8(half(bytes, at - 3), splat(utf8::FOURTH));
+        let continued = _mm256_and_si256(
+            _mm256_or_si256(third, fourth),
+            splat(utf8::TWO_CONTINUATIONS),
+        );
+        _mm256_xor_si256(special, continued)
+    }
+}
+
+// SAFETY: every function uses AVX2 at most, which the caller promises to have.
+unsafe impl Block for Avx2 {
+    #[inline(always)]
+    unsafe fn load(bytes: &[u8], at: usize) -> Self {
+        // SAFETY: the caller may use AVX2; `half` checks its bounds.
+        unsafe { Avx2(half(bytes, at), half(bytes, at + WIDTH / 2)) }
+    }
+
+    #[inline(always)]
+    unsafe fn equal(self, byte: u8) -> u64 {
+        // SAFETY: the caller may use AVX2.
+        unsafe {
+            bits(
+                _mm256_cmpeq_epi8(self.0, splat(byte)),
+                _mm256_cmpeq_epi8(self.1, splat(byte)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn control(self) -> u64 {
+        // SAFETY: the caller may use AVX2.
+        unsafe {
+            let most = splat(0x1F);
+            bits(
+                _mm256_cmpeq_epi8(_mm256_min_epu8(self.0, most), self.0),
+                _mm256_cmpeq_epi8(_mm256_min_epu8(self.1, most), self.1),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn high(self) -> u64 {
+        // SAFETY: the caller may use AVX2.
+        unsafe { bits(self.0, self.1) }
+    }
+
+    #[inline(always)]
+    unsafe fn escapable(self) -> u64 {
+        // SAFETY: the caller may use AVX2.
+        unsafe { nonzero(escapable(self.0), escapable(self.1)) }
+    }
+
+    #[inline(always)]
+    unsafe fn ill_formed(bytes: &[u8], at: usize) -> u64 {
+        // SAFETY: the caller may use AVX2; `half` checks its bounds.
+        unsafe { nonzero(ill_formed(bytes, at), ill_formed(bytes, at + WIDTH / 2)) }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a vector unit must tell of 64 bytes. Bit n of an answer speaks of byte n.
+
+/// Bytes that are looked at together.
+pub const WIDTH: usize = 64;
+
+/// 64 bytes in registers.
+///
+/// # Safety
+/// Every function may be called only where the instructions of the implementing
+/// type are available, inside a function that enables them.
+pub unsafe trait Block: Copy {
+    /// The 64 bytes from `at` on; panics unless they lie in `bytes`.
+    unsafe fn load(bytes: &[u8], at: usize) -> Self;
+    /// Which bytes are `byte`.
+    unsafe fn equal(self, byte: u8) -> u64;
+    /// Which bytes are below 0x20.
+    unsafe fn control(self) -> u64;
+    /// Which bytes are above 0x7F.
+    unsafe fn high(self) -> u64;
+    /// Which bytes may follow a backslash.
+    unsafe fn escapable(self) -> u64;
+    /// Where UTF-8 is ill-formed, given three bytes of context before `at`.
+    ///
+    /// A bit stands at or before the byte that follows an ill-formed sequence; a
+    /// sequence that the block cuts off is not judged. Panics unless
+    /// `at - 3 .. at + 64` lies in `bytes`.
+    unsafe fn ill_formed(bytes: &[u8], at: usize) -> u64;
+}
+
+/// Tables over nibbles for [`Block::escapable`]: a byte may follow a backslash
+/// iff the two looked-up values share a bit.
+pub mod escape {
+    /// By the low nibble.
+    pub const LOW: [u8; 16] = [0, 0, 1 | 4 | 8, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1];
+    /// By the high nibble.
+    pub const HIGH: [u8; 16] = [0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+}
+
+/// Tables over nibbles for [`Block::ill_formed`], after J. Keiser and D. Lemire,
+/// "Validating UTF-8 In Less Than One Instruction Per Byte" (2021): each of two
+/// neighbouring bytes rules out some errors; an error that none rules out is one.
+pub mod utf8 {
+    const TOO_SHORT: u8 = 1;
+    const TOO_LONG: u8 = 1 << 1;
+    const OVERLONG_3: u8 = 1 << 2;
+    const TOO_LARGE: u8 = 1 << 3;
+    const SURROGATE: u8 = 1 << 4;
+    const OVERLONG_2: u8 = 1 << 5;
+    const TOO_LARGE_1000: u8 = 1 << 6;
+    const OVERLONG_4: u8 = 1 << 6;
+    /// Two continuation bytes in a row, which only a third or fourth byte may end.
+    pub const TWO_CONTINUATIONS: u8 = 1 << 7;
+    const ANY: u8 = TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS;
+
+    /// By the high nibble of the byte before.
+    pub const BEFORE_HIGH: [u8; 16] = [
+        TOO_LONG,
+        TOO_LONG,
+        TOO_LONG,
+        TOO_LONG,
+        TOO_LONG,
+        TOO_LONG,
+        TOO_LONG,
+        TOO_LONG,
+        TWO_CONTINUATIONS,
+        TWO_CONTINUATIONS,
+        TWO_CONTINUATIONS,
+        TWO_CONTINUATIONS,
+        TOO_SHORT | OVERLONG_2,
+        TOO_SHORT,
+        TOO_SHORT | OVERLONG_3 | SURROGATE,
+        TOO_SHORT | TOO_LARGE | TOO_LARGE_1000 | OVERLONG_4,
+    ];
+    /// By the low nibble of the byte before.
+    pub const BEFORE_LOW: [u8; 16] = [
+        ANY | OVERLONG_3 | OVERLONG_2 | OVERLONG_4,
+        ANY | OVERLONG_2,
+        ANY,
+        ANY,
+        ANY | TOO_LARGE,
+        ANY | TOO_LARGE | TOO_LARGE_1000,
+        ANY | TOO_LARGE | TOO_LARGE_1000,
+        ANY | TOO_LARGE | TOO_LARGE_1000,
+        ANY | TOO_LARGE | TOO_LARGE_1000,
+        ANY | TOO_LARGE | TOO_LARGE_1000,
+        ANY | TOO_LARGE | TOO_LARGE_1000,
+        ANY | TOO_LARGE | TOO_LARGE_1000,
+        ANY | TOO_LARGE | TOO_LARGE_1000,
+        ANY | TOO_LARGE | TOO_LARGE_1000 | SURROGATE,
+        ANY | TOO_LARGE | TOO_LARGE_1000,
+        ANY | TOO_LARGE | TOO_LARGE_1000,
+    ];
+    /// By the high nibble of the byte itself.
+    pub const ITSELF: [u8; 16] = [
+        TOO_SHORT,
+        TOO_SHORT,
+        TOO_SHORT,
+        TOO_SHORT,
+        TOO_SHORT,
+        TOO_SHORT,
+        TOO_SHORT,
+        TOO_SHORT,
+        TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | OVERLONG_3 | TOO_LARGE_1000 | OVERLONG_4,
+        TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | OVERLONG_3 | TOO_LARGE,
+        TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | SURROGATE | TOO_LARGE,
+        TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | SURROGATE | TOO_LARGE,
+        TOO_SHORT,
+        TOO_SHORT,
+        TOO_SHORT,
+        TOO_SHORT,
+    ];
+    /// Subtracted with saturation from the byte two before: bit 7 is left from 0xE0 on.
+    pub const THIRD: u8 = 0xE0 - 0x80;
+    /// Subtracted with saturation from the byte three before: bit 7 is left from 0xF0 on.
+    pub const FOURTH: u8 = 0xF0 - 0x80;
+}

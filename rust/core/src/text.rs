@@ -1,0 +1,274 @@
+//! Strings as they stand in the file, as text, and as the page shows them.
+//!
+//! `raw` is always the inside of a JSON string, or a piece of one, that the scan
+//! found well-formed: whole characters and escapes, no surrogate pair torn.
+
+const REPLACEMENT: char = '\u{FFFD}';
+
+/// One stretch of a raw string.
+#[derive(Clone, Copy)]
+enum Token<'a> {
+    /// Characters that stand for themselves.
+    Plain(&'a [u8]),
+    /// An escape, as it stands, and what it means.
+    Escape(&'a [u8], char),
+}
+
+/// The stretches of a raw string.
+struct Tokens<'a>(&'a [u8]);
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Token<'a>> {
+        let raw = self.0;
+        match raw.first()? {
+            b'\\' => {
+                let (meaning, length) = escape(raw);
+                let (this, rest) = raw.split_at(length);
+                self.0 = rest;
+                Some(Token::Escape(this, meaning))
+            }
+            _ => {
+                let (this, rest) = raw.split_at(plain(raw));
+                self.0 = rest;
+                Some(Token::Plain(this))
+            }
+        }
+    }
+}
+
+/// How many bytes come before the next backslash.
+#[inline]
+fn plain(raw: &[u8]) -> usize {
+    // Escapes stand close together in tool outputs: a call of memchr for each costs more.
+    const NEAR: usize = 32;
+    let near = raw.len().min(NEAR);
+    for (index, &byte) in raw[..near].iter().enumerate() {
+        if byte == b'\\' {
+            return index;
+        }
+    }
+    memchr::memchr(b'\\', &raw[near..]).map_or(raw.len(), |found| near + found)
+}
+
+/// What the escape at the start of `raw` means, and its length.
+#[inline]
+fn escape(raw: &[u8]) -> (char, usize) {
+    let meaning = match raw[1] {
+        b'b' => '\u{8}',
+        b'f' => '\u{C}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return long_escape(raw),
+        byte => char::from(byte),
+    };
+    (meaning, 2)
+}
+
+fn long_escape(raw: &[u8]) -> (char, usize) {
+    let unit = unit(&raw[2..6]);
+    if unit & 0xFC00 == 0xD800 && raw.len() >= 12 && raw[6] == b'\\' && raw[7] == b'u' {
+        let low = self::unit(&raw[8..12]);
+        if low & 0xFC00 == 0xDC00 {
+            let scalar = 0x1_0000 + ((unit - 0xD800) << 10 | (low - 0xDC00));
+            return (char::from_u32(scalar).unwrap_or(REPLACEMENT), 12);
+        }
+    }
+    (char::from_u32(unit).unwrap_or(REPLACEMENT), 6)
+}
+
+fn unit(digits: &[u8]) -> u32 {
+    digits.iter().fold(0, |unit, &digit| {
+        unit << 4 | char::from(digit).to_digit(16).unwrap_or(0)
+    })
+}
+
+/// Appends the text that `raw` means, as UTF-8.
+pub fn decode(raw: &[u8], into: &mut Vec<u8>) {
+    for token in Tokens(raw) {
+        match token {
+            Token::Plain(bytes) => into.extend_from_slice(bytes),
+            Token::Escape(_, meaning) => push(meaning, into),
+        }
+    }
+}
+
+/// UTF-8 bytes of the text that `raw` means.
+#[must_use]
+pub fn size(raw: &[u8]) -> u64 {
+    let saved: usize = Tokens(raw)
+        .map(|token| match token {
+            Token::Plain(_) => 0,
+            Token::Escape(escape, meaning) => escape.len() - meaning.len_utf8(),
+        })
+        .sum();
+    (raw.len() - saved) as u64
+}
+
+/// Scalar values of the text that `raw` means.
+#[must_use]
+pub fn chars(raw: &[u8]) -> usize {
+    Tokens(raw)
+        .map(|token| match token {
+            Token::Plain(bytes) => leads(bytes),
+            Token::Escape(..) => 1,
+        })
+        .sum()
+}
+
+/// Appends the first `most` scalar values of `raw` in the page's form; whether there were more.
+///
+/// That form escapes `"`, `\` and U+0000 to U+001F only, in short where JSON has a
+/// short escape, else as `\u00xx` in lower case: RFC 8785, section 3.2.2.2. Where the
+/// file has it already, which is how `JSON.stringify` writes, bytes are copied.
+///
+/// `raw` may be torn behind its first `most` scalar values.
+pub fn write_page_form(raw: &[u8], most: usize, into: &mut Vec<u8>) -> bool {
+    // No text has more characters than its raw form has bytes.
+    if raw.len() <= most {
+        for token in Tokens(raw) {
+            match token {
+                Token::Plain(bytes) => into.extend_from_slice(bytes),
+                Token::Escape(escape, meaning) => write_escape(escape, meaning, into),
+            }
+        }
+        return false;
+    }
+    let (mut tokens, mut left) = (Tokens(raw), most);
+    while left > 0 {
+        match tokens.next() {
+            None => return false,
+            Some(Token::Plain(bytes)) => {
+                let fitting = &bytes[..nth(bytes, left)];
+                into.extend_from_slice(fitting);
+                if fitting.len() < bytes.len() {
+                    return true;
+                }
+                left -= leads(fitting);
+            }
+            Some(Token::Escape(escape, meaning)) => {
+                write_escape(escape, meaning, into);
+                left -= 1;
+            }
+        }
+    }
+    !tokens.0.is_empty()
+}
+
+fn write_escape(escape: &[u8], meaning: char, into: &mut Vec<u8>) {
+    if is_page_form(escape) {
+        into.extend_from_slice(escape);
+    } else {
+        push_page_form(meaning, into);
+    }
+}
+
+/// Whether the page writes this escape in the same way.
+fn is_page_form(escape: &[u8]) -> bool {
+    match escape {
+        [b'\\', b'/'] => false,
+        [_, _] => true,
+        [_, _, b'0', b'0', tens @ (b'0' | b'1'), ones] => match (tens, ones) {
+            (b'0', b'8' | b'9' | b'a' | b'c' | b'd') => false,
+            (_, ones) => matches!(ones, b'0'..=b'9' | b'a'..=b'f'),
+        },
+        _ => false,
+    }
+}
+
+fn push_page_form(meaning: char, into: &mut Vec<u8>) {
+    match meaning {
+        '"' => into.extend_from_slice(b"\\\""),
+        '\\' => into.extend_from_slice(b"\\\\"),
+        '\u{8}' => into.extend_from_slice(b"\\b"),
+        '\u{C}' => into.extend_from_slice(b"\\f"),
+        '\n' => into.extend_from_slice(b"\\n"),
+        '\r' => into.extend_from_slice(b"\\r"),
+        '\t' => into.extend_from_slice(b"\\t"),
+        '\0'..='\u{1F}' => into.extend_from_slice(format!("\\u{:04x}", meaning as u32).as_bytes()),
+        _ => push(meaning, into),
+    }
+}
+
+fn push(meaning: char, into: &mut Vec<u8>) {
+    into.extend_from_slice(meaning.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// How many characters begin in `bytes`.
+fn leads(bytes: &[u8]) -> usize {
+    // Sums of bytes are what the compiler turns into vectors.
+    bytes
+        .chunks(255)
+        .map(|chunk| {
+            let count: u8 = chunk.iter().map(|&byte| u8::from(is_lead(byte))).sum();
+            usize::from(count)
+        })
+        .sum()
+}
+
+/// The length of the first `count` characters of `bytes`, or of all.
+fn nth(bytes: &[u8], count: usize) -> usize {
+    if bytes.len() <= count {
+        return bytes.len();
+    }
+    let mut left = count;
+    for (index, &byte) in bytes.iter().enumerate() {
+        if is_lead(byte) {
+            if left == 0 {
+                return index;
+            }
+            left -= 1;
+        }
+    }
+    bytes.len()
+}
+
+/// Whether a character begins with this byte.
+#[must_use]
+pub const fn is_lead(byte: u8) -> bool {
+    byte & 0xC0 != 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page_form(raw: &str, most: usize) -> String {
+        let mut out = Vec::new();
+        write_page_form(raw.as_bytes(), most, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_page_form_escapes_only_what_it_must() {
+        let raw = r#"a\/b\"\\\b\f\n\r\t\u0000\u001B\u001b\u0009\u00e9\u0041\ud83d\ude00\ud83d!\ude00"#;
+        let form = "a/b\\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001b\\u001b\\téA😀\u{FFFD}!\u{FFFD}";
+        assert_eq!(page_form(raw, 1000), form);
+        for most in 0..22 {
+            let cut = page_form(raw, most);
+            let text: String = serde_free_decode(&cut);
+            assert_eq!(text.chars().count(), most.min(21));
+            assert!(form.starts_with(&cut));
+        }
+    }
+
+    fn serde_free_decode(raw: &str) -> String {
+        let mut out = Vec::new();
+        decode(raw.as_bytes(), &mut out);
+        assert_eq!(out.len() as u64, size(raw.as_bytes()));
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.chars().count(), chars(raw.as_bytes()));
+        text
+    }
+
+    #[test]
+    fn long_plain_text_is_cut_at_a_character() {
+        let raw = "é".repeat(1000);
+        assert_eq!(page_form(&raw, 999), "é".repeat(999));
+        assert_eq!(page_form(&raw, 1000), raw);
+        assert_eq!(chars(raw.as_bytes()), 1000);
+    }
+}

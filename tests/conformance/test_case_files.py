@@ -1,0 +1,121 @@
+"""Every pair of `fixtures/cases`: the same answer in one go and line by line as the file grows."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import make_cases
+import pytest
+from support import CASES, append, diagnostics, entries
+
+from lettafast import RefusedReason, TranscriptRefused
+
+NAMES = sorted(path.stem for path in CASES.glob("*.jsonl"))
+FAULT = ("reason", "line", "line_offset", "offset", "field", "excerpt")
+
+
+@cache
+def case(name: str) -> tuple[bytes, dict[str, Any]]:
+    data = (CASES / f"{name}.jsonl").read_bytes()
+    return data, json.loads((CASES / f"{name}.json").read_text("ascii"))
+
+
+def fault(error: TranscriptRefused) -> dict[str, Any]:
+    return {name: getattr(error, name) for name in FAULT}
+
+
+def test_files_are_what_the_table_makes() -> None:
+    made = dict(make_cases.pairs())
+    there = {path.name: path.read_bytes() for path in CASES.glob("*.json*")}
+    assert there == made
+
+
+def test_every_reason_has_cases() -> None:
+    strict = [case(name)[1]["refused"] for name in NAMES]
+    lenient = [note for name in NAMES for note in case(name)[1]["diagnostics"]]
+    reasons = {str(reason) for reason in RefusedReason}
+    assert {refused["reason"] for refused in strict if refused} == reasons
+    assert {note["reason"] for note in lenient} == reasons
+    for reason in reasons:
+        assert sum(bool(refused) and refused["reason"] == reason for refused in strict) >= 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_strict(backend, desk, name: str) -> None:
+    data, expected = case(name)
+    limit = expected["max_line_bytes"]
+    if expected["refused"] is not None:
+        with pytest.raises(TranscriptRefused) as caught:
+            desk.open(data, max_line_bytes=limit)
+        assert fault(caught.value) == expected["refused"]
+        assert isinstance(caught.value.reason, RefusedReason)
+        assert caught.value.name == str(desk.path)
+        return
+    transcript = desk.open(data, max_line_bytes=limit)
+    assert entries(transcript) == expected["entries"]
+    assert transcript.diagnostics == ()
+    assert transcript.diagnostics_total == 0
+    check_summary(transcript, expected, len(data))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lenient(backend, desk, name: str) -> None:
+    data, expected = case(name)
+    transcript = desk.open(data, "lenient", max_line_bytes=expected["max_line_bytes"])
+    assert diagnostics(transcript) == expected["diagnostics"]
+    assert transcript.diagnostics_total == len(expected["diagnostics"])
+    assert entries(transcript) == expected["entries"]
+    check_summary(transcript, expected, len(data))
+
+
+def check_summary(transcript, expected: dict[str, Any], size: int) -> None:
+    summary = transcript.summary
+    found = expected["entries"]
+    assert summary.entries == len(found)
+    assert summary.user_entries == sum(entry["kind"] == "user" for entry in found)
+    assert summary.kinds == {
+        kind: sum(entry["kind"] == kind for entry in found)
+        for kind in ("user", "assistant", "reasoning", "error", "tool_call")
+    }
+    assert summary.bytes == size
+    assert summary.tail_bytes == expected["tail_bytes"]
+    assert summary.replaced_surrogates == sum(entry["replaced_surrogates"] for entry in found)
+
+
+@pytest.mark.parametrize("share", [0, 1, 2])
+@pytest.mark.parametrize("name", NAMES)
+def test_strict_grown(backend, desk, name: str, share: int) -> None:
+    """The same fault at the same place where the file was empty, or half there, at first."""
+    data, expected = case(name)
+    cut = share * len(data) // 3
+    refused = None
+    try:
+        transcript = desk.open(data[:cut], max_line_bytes=expected["max_line_bytes"])
+        append(desk.path, data[cut:])
+        transcript.refresh()
+    except TranscriptRefused as error:
+        refused = fault(error)
+    if refused is not None and refused["reason"] == "bom" and cut:
+        refused["excerpt"] = expected["refused"]["excerpt"]  # it shows what was there by then
+    assert refused == expected["refused"]
+    if refused is None:
+        assert entries(transcript) == expected["entries"]
+        assert transcript.summary.tail_bytes == expected["tail_bytes"]
+
+
+@pytest.mark.parametrize("share", [0, 1, 2])
+@pytest.mark.parametrize("name", NAMES)
+def test_lenient_grown(backend, desk, name: str, share: int) -> None:
+    data, expected = case(name)
+    cut = share * len(data) // 3
+    limit = expected["max_line_bytes"]
+    transcript = desk.open(data[:cut], "lenient", max_line_bytes=limit)
+    append(desk.path, data[cut:])
+    before = transcript.summary.entries
+    grown = transcript.refresh()
+    assert grown == ("grown" if len(expected["entries"]) > before else "unchanged")
+    assert diagnostics(transcript) == expected["diagnostics"]
+    assert entries(transcript) == expected["entries"]
+    assert transcript.summary.tail_bytes == expected["tail_bytes"]
