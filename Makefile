@@ -45,7 +45,7 @@ $(STAMPS)/tools: pyproject.toml | $(BIN)/python
 
 $(STAMPS)/native: $(STAMPS)/tools $(RUST_SOURCES)
 	@command -v $(CARGO) >/dev/null || { echo "the native core needs cargo (Rust 1.89 or newer)" >&2; exit 1; }
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet
+	VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 $(BIN)/maturin develop --release --quiet
 	@touch $@
 
 $(STAMPS)/bench: $(STAMPS)/native
@@ -134,13 +134,17 @@ bench: $(STAMPS)/bench ## Measure in full beside the peers (long) and write a re
 bench-quick: $(STAMPS)/bench ## Measure shortly; fails where a ratio is under half of what it must be
 	$(RUN) -m benches quick
 
+.PHONY: compare
+compare: $(STAMPS)/bench ## Compare with agent-trajectory, message by message (needs Node 20)
+	$(RUN) -m benches.compare_trajectory
+
 # --- package --------------------------------------------------------------
 
 .PHONY: wheels
 wheels: $(STAMPS)/tools ## Build the native wheel, the pure wheel and the source archive into dist/
 	rm -rf dist
-	$(BIN)/maturin build --release --quiet --out dist
-	$(BIN)/maturin sdist --quiet --out dist
+	$(BIN)/maturin build --release --quiet --interpreter $(CURDIR)/$(RUN) --out dist
+	$(BIN)/maturin sdist --out dist
 	$(RUN) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist ./packaging/pure
 
 # --- clean ----------------------------------------------------------------

@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def arguments(text: str) -> str:
     return json.dumps({"_raw": text}, ensure_ascii=False, separators=(",", ":"))
 
 
-def from_trajectory(records: list[dict[str, Any]]) -> list[Message]:
+def from_trajectory(records: Iterable[Any]) -> list[Message]:
     messages: list[Message] = []
     calls: dict[str, str] = {}
     for record in records:
@@ -119,7 +119,7 @@ def plain(text: str) -> str:
 def read_all(paths: list[Path]) -> list[list[Message]]:
     from trajectory import normalize_many
 
-    uncut = {"maxCharacters": None}
+    uncut: Any = {"maxCharacters": None}
     texts = []
     for path in paths:
         with path.open(encoding="utf-8", newline="") as file:

@@ -13,7 +13,7 @@ from benches.generate import Sample, parse_size, sample
 from benches.report import Report
 
 FULL_SIZE, FULL_ROUNDS = 256 << 20, 9
-QUICK_SIZE, QUICK_ROUNDS = 16 << 20, 5
+QUICK_SIZE, QUICK_ROUNDS = 8 << 20, 5
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,10 +55,15 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     write(f"Under its must: {missed or 'nothing'}.")
 
 
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    if call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception):
+        item.config.stash[_REPORT].missing.append(f"{item.name}: failed")
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """A quick run fails only under half a must, since small files and short runs are noisy."""
     report = session.config.stash[_REPORT]
-    if exitstatus != pytest.ExitCode.OK:
+    if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         return
     if session.config.getoption("--bench-record"):
         if report.backend != "native":
@@ -78,6 +83,12 @@ def report(request: pytest.FixtureRequest) -> Report:
 @pytest.fixture(scope="session")
 def full(report: Report) -> bool:
     return report.mode == "full"
+
+
+@pytest.fixture(scope="session")
+def few(report: Report, full: bool) -> int:
+    """Rounds of what no target is about: as many as there are in a full run, else three."""
+    return report.rounds if full else 3
 
 
 @pytest.fixture(scope="session")

@@ -30,13 +30,24 @@ def main() -> None:
 
     imported = resident("VmRSS:")
     with lettafast.open_transcript(path) as transcript:
+        opened = resident("VmHWM:")
         entries = transcript.summary.entries
         page = len(transcript.page_json()) if action == "open" else 0
         if action == "entries":
             entries = sum(1 for _ in transcript.entries())
         peak = resident("VmHWM:")
-    facts = {"bare": bare, "imported": imported, "peak": peak, "entries": entries, "page": page}
-    print(json.dumps(facts))
+    print(
+        json.dumps(
+            {
+                "bare": bare,
+                "imported": imported,
+                "opened": opened,
+                "peak": peak,
+                "entries": entries,
+                "page": page,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ class Value:
     profile: str
     unit: str
     spread: Spread
-    samples: int
     scale: float = 0.0
     note: str = ""
 
@@ -48,6 +47,8 @@ class Report:
     backend: str
     size: int
     rounds: int
+    echo: bool = True
+    """Whether each value is printed when it is known; a full run takes long."""
     values: list[Value] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -63,17 +64,17 @@ class Report:
         *,
         unit: str = "",
         scale: float = 0.0,
-        samples: int = 0,
         note: str = "",
     ) -> None:
-        """Takes one value for every round (or their spread), and prints where it stands."""
+        """Takes one value for every round, or their spread."""
         target = TARGETS.get((name, profile))
         if not isinstance(values, Spread):
-            samples, values = len(values), spread(values)
+            values = spread(values)
         unit = target.unit if target else unit
-        value = Value(name, profile, unit, values, samples, scale, note)
+        value = Value(name, profile, unit, values, scale, note)
         self.values.append(value)
-        print("\n" + self.line(value), end="", flush=True)
+        if self.echo:
+            print("\n" + self.line(value), end="", flush=True)
 
     def claimed(self, target: Target) -> bool:
         """Whether this run's backend is the one that the target is about.
@@ -111,7 +112,7 @@ class Report:
         median = f"{_short(value.spread.median)} {value.unit}"
         quartiles = f"{_short(value.spread.low)} to {_short(value.spread.high)}"
         label = f"{value.name} {value.profile}".strip()
-        words = f"{label:28} {median:>14}  ({quartiles}; n={value.samples})"
+        words = f"{label:28} {median:>14}  ({quartiles}; n={value.spread.count})"
         if target is not None:
             must, goal = target.bounds(value.scale)
             words += f"  must {_short(must)}, goal {_short(goal)}: {self.verdict(value)}"

@@ -20,7 +20,7 @@ from .rounds import Job, interleave, ratios
 from .targets import PROFILES, TARGETS
 
 AGENTS = CONVERSATIONS = 100
-FILES = 16
+FILES = 8
 
 
 def _read(path: Path) -> int:
@@ -40,7 +40,8 @@ def _scan(path: Path) -> int:
 
 def test_two_threads(report: Report) -> None:
     """Judged only in rounds where plain reading gains as much: the second core comes and goes."""
-    files = [sample("chat", report.size // FILES, seed) for seed in range(1, FILES + 1)]
+    each = max(report.size // FILES, 8 << 20)
+    files = [sample("chat", each, seed) for seed in range(1, FILES + 1)]
     paths = [file.path for file in files]
     size = sum(file.bytes for file in files)
     entries = sum(file.entries for file in files)
@@ -106,7 +107,7 @@ def _walk(root: Path) -> list[tuple[str, str, int]]:
     return found
 
 
-def test_listing(store: Path, report: Report) -> None:
+def test_listing(store: Path, report: Report, few: int) -> None:
     count = AGENTS * CONVERSATIONS
 
     def check(found: Any) -> None:
@@ -122,7 +123,7 @@ def test_listing(store: Path, report: Report) -> None:
             Job("listing", lambda: list(lettafast.Store(store).conversations()), check_refs),
             Job("scandir", lambda: _walk(store), check),
         ],
-        report.rounds,
+        few,
     )
     each = [1e6 * seconds / count for seconds in times["listing"]]
     report.add("listing", "", each, unit="µs", note=f"a conversation of {count:,}")
@@ -136,9 +137,11 @@ def _count(values: Iterable[Any]) -> int:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_all_entries(profile: str, samples: Callable[[str], Sample], report: Report) -> None:
+def test_all_entries(
+    profile: str, samples: Callable[[str], Sample], report: Report, few: int
+) -> None:
     """Every entry as a Python object, one at a time; the peers check what they always check."""
-    chosen = sample(profile, 64 << 20) if report.mode == "full" else samples(profile)
+    chosen = sample(profile, 32 << 20) if report.mode == "full" else samples(profile)
 
     def check(found: Any) -> None:
         assert found == chosen.entries
@@ -151,7 +154,7 @@ def test_all_entries(profile: str, samples: Callable[[str], Sample], report: Rep
                 Job("orjson", lambda: _count(iterate_orjson(chosen)), check),
                 Job("json", lambda: _count(iterate_json(chosen)), check),
             ],
-            min(report.rounds, 9),
+            min(few, 5),
         )
     title = "Every entry as an object (lettafast: of an open transcript)"
     report.groups.append(Group(title, profile, chosen.bytes, "msgspec", times))

@@ -45,12 +45,14 @@ def test_strict_open(
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_table_makers(profile: str, samples: Callable[[str], Sample], report: Report) -> None:
+def test_table_makers(
+    profile: str, samples: Callable[[str], Sample], report: Report, few: int
+) -> None:
     """In rounds of their own: their thread pools and allocators disturb what runs beside them."""
     sample = samples(profile)
     jobs = [peer_job(peer, sample) for peer in TABLES]
     jobs.append(native_job(sample) if lettafast.backend == "native" else pure_job(sample))
-    times = interleave(jobs, report.rounds)
+    times = interleave(jobs, few)
     title = "Tools that make tables, on all cores"
     report.groups.append(Group(title, profile, sample.bytes, "msgspec", times))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,10 +27,6 @@ def _sample(profile: str) -> Sample:
     return sample(profile, SIZE)
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-
-
 def _longest_line(path: Path, size: int) -> int:
     """Bytes of the longest line, its text and its value, as Python holds them."""
     with path.open("rb") as file:
@@ -46,32 +41,40 @@ def _longest_line(path: Path, size: int) -> int:
 @pytest.mark.parametrize("profile", ["tiny", "huge"])
 @pytest.mark.parametrize("backend", ["native", "pure"])
 def test_memory(backend: str, profile: str, action: str, report: Report, full: bool) -> None:
-    """Peak memory stays in its bound, whatever the file's size and (native) its lines'."""
+    """Peak memory stays in its bound, whatever the file's size.
+
+    The pure backend may hold one line and its value more. Whoever iterates over entries holds
+    one entry while the next is made, on either backend.
+    """
     if backend == "native" and lettafast.backend != "native":
         pytest.skip("this run has no native backend")
     if action == "entries" and backend == "pure" and not full:
         pytest.skip("takes long: only in a full run")
     chosen = _sample(profile)
     command = [sys.executable, str(CHILD), backend, action, str(chosen.path)]
-    done = subprocess.run(command, capture_output=True, check=True, env=_environment())
+    done = subprocess.run(command, capture_output=True, check=True)
     found = json.loads(done.stdout)
     assert found["entries"] == chosen.entries
-    more = _longest_line(chosen.path, chosen.longest_line) if backend == "pure" else 0
-    above = (found["peak"] - found["bare"] - found["page"] - more) / (1 << 20)
-    target = TARGETS[f"memory {backend}", profile]
-    imported = (found["imported"] - found["bare"]) / (1 << 20)
-    note = f"of it {imported:.1f} MiB the import"
-    if more:
-        note += f"; {more >> 20} MiB the longest line and its value, not in it"
-    name = f"memory {backend}" if action == "open" else f"memory {backend} entries()"
-    report.add(name, profile, [above], unit="MiB", scale=chosen.entries, note=note)
-    assert above <= target.bounds(chosen.entries)[0]
+    held = 2 if action == "entries" else 1 if backend == "pure" else 0
+    more = held * _longest_line(chosen.path, chosen.longest_line) if held else 0
+    peak = (found["peak"] - found["bare"]) / (1 << 20)
+    allowed = (found["page"] + more) / (1 << 20)
+    imported, opened = ((found[at] - found["bare"]) / (1 << 20) for at in ("imported", "opened"))
+    note = f"{imported:.1f} MiB after the import, {opened:.1f} MiB after opening"
+    if action == "open":
+        note += f"; less {allowed:.0f} MiB"
+        name, value = f"memory {backend}", peak - allowed
+    else:
+        name, value = f"memory {backend} entries()", peak
+    report.add(name, profile, [value], unit="MiB", scale=chosen.entries, note=note)
+    must, _ = TARGETS[f"memory {backend}", profile].bounds(chosen.entries)
+    assert peak - allowed <= must
 
 
 def _import_time(module: str) -> float:
     code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, check=True, env=_environment())
+    done = subprocess.run(command, capture_output=True, check=True)
     return 1e3 * float(done.stdout)
 
 

@@ -45,7 +45,7 @@ def page(transcript: lettafast.Transcript, before: str | None) -> lettafast.Page
 
 
 @pytest.mark.parametrize("profile", ["tools", "chat"])
-def test_to_turns(profile: str, report: Report, full: bool) -> None:
+def test_to_turns(profile: str, report: Report, full: bool, few: int) -> None:
     if shutil.which("node") is None:
         report.missing.append("agent-trajectory: no Node")
         pytest.skip("no Node")
@@ -68,7 +68,7 @@ def test_to_turns(profile: str, report: Report, full: bool) -> None:
         Job("lettafast, objects", lambda: turns(chosen.path, page), check_pages),
         Job(TRAJECTORY.name, lambda: read(chosen), check_records),
     ]
-    times = interleave(jobs, report.rounds if full else 3)
+    times = interleave(jobs, few)
     title = "From a path to all turns"
     report.groups.append(Group(title, profile, chosen.bytes, TRAJECTORY.name, times))
     product = ratios(times[TRAJECTORY.name], times["lettafast, JSON"])

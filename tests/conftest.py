@@ -8,6 +8,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+
 from lettafast import Limits, Transcript, _backend, open_transcript
 from oracle import Oracle
 from support import BACKENDS, PROFILE, load
@@ -23,7 +24,7 @@ hypothesis.settings.load_profile(PROFILE)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> _backend.Backend:
     """Each backend in turn, under `open_transcript` and `Store`."""
     chosen = load(request.param)
-    monkeypatch.setattr("lettafast.transcript.BACKEND", chosen)
+    monkeypatch.setattr("lettafast._backend.current", lambda: chosen)
     return chosen
 
 
@@ -37,7 +38,7 @@ def source_backend(
     else:
         monkeypatch.delenv("LETTAFAST_NO_OPENAT2", raising=False)
     chosen = load(request.param.split("-")[0])
-    monkeypatch.setattr("lettafast.transcript.BACKEND", chosen)
+    monkeypatch.setattr("lettafast._backend.current", lambda: chosen)
     return chosen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -12,8 +13,9 @@ import sys
 import time
 from typing import Any
 
-import lettafast
 import pytest
+
+import lettafast
 from lettafast import Transcript, _backend
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -92,6 +94,15 @@ def padded(line: bytes, size: int) -> bytes:
     if len(line) > size:
         raise ValueError(len(line))
     return line[:-1] + b" " * (size - len(line)) + b"\n"
+
+
+def descriptors() -> dict[int, str]:
+    """The open descriptors of this process and what they are, but for the one that looks."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+    return found
 
 
 def append(path: os.PathLike[str], data: bytes) -> None:

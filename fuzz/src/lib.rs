@@ -215,7 +215,7 @@ fn at(offset: u64) -> usize {
 }
 
 fn lines(data: &[u8]) -> u64 {
-    data.iter().filter(|&&byte| byte == b'\n').count() as u64
+    data.split(|&byte| byte == b'\n').count() as u64 - 1
 }
 
 /// The data with a space before each line, the tail included.

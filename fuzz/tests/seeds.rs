@@ -14,7 +14,9 @@ fn files(folder: &str) -> Vec<Vec<u8>> {
 }
 
 fn replay(law: fn(&[u8]), folder: &str) {
-    files(folder).iter().for_each(|seed| law(seed));
+    for seed in files(folder) {
+        law(&seed);
+    }
 }
 
 #[test]

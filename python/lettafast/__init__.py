@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from . import _backend
 from .errors import (
     BackendError,
     BackendReason,
@@ -40,12 +41,19 @@ from .records import (
     Turn,
 )
 from .store import Store
-from .transcript import BACKEND, Transcript, open_transcript
+from .transcript import Transcript, open_transcript
 
 __version__ = "0.1.0"
 
-backend: str = BACKEND.name
-"""Which backend reads transcripts: `native` or `pure`."""
+backend: str
+"""Which backend reads transcripts: `native` or `pure`. Loads it, or raises `BackendError`."""
+
+
+def __getattr__(name: str) -> str:
+    if name == "backend":
+        return _backend.current().name
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+
 
 __all__ = [
     "BackendError",

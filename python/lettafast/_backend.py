@@ -6,6 +6,7 @@ for and cannot be loaded is a `BackendError`; only `auto` falls back to `pure`.
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Protocol
 
@@ -65,7 +66,9 @@ class Handle(Protocol):
 class Backend(Protocol):
     """Reads transcripts: the Rust core or plain Python, with the same answers to the byte."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """`native` or `pure`."""
 
     def loads(self, data: bytes) -> Any:
         """The value of a JSON text that this backend wrote."""
@@ -104,3 +107,12 @@ def load(choice: str | None = None) -> Backend:
         if error.reason is not BackendReason.NOT_LOADABLE:
             raise
         return _pure()
+
+
+@functools.cache
+def current() -> Backend:
+    """The backend of this process, loaded when it is first needed. Raises `BackendError`.
+
+    Not at import: the command must be able to say what is wrong with the choice.
+    """
+    return load()

@@ -28,8 +28,6 @@ from .records import (
     Turn,
 )
 
-BACKEND = _backend.load()
-
 
 def open_transcript(
     path: str | os.PathLike[str], mode: Mode = "strict", limits: Limits | None = None
@@ -61,7 +59,9 @@ class Transcript:
         self.limits = limits
         self._lock = threading.Lock()
         self._opened = 1
-        self._open: _backend.Handle | None = BACKEND.open(root, relative, name, mode, limits)
+        backend = _backend.current()
+        self._loads = backend.loads
+        self._open: _backend.Handle | None = backend.open(root, relative, name, mode, limits)
 
     @property
     def _handle(self) -> _backend.Handle:
@@ -99,14 +99,16 @@ class Transcript:
         `limit` is units (a user entry with what follows it), 1 to 1,000. The
         members are those of `docs/PAGES.md`. Raises `CursorError`.
         """
-        if not 1 <= limit <= MAX_PAGE_LIMIT:
-            raise CursorError(CursorReason.LIMIT)
         with self._lock:
-            return self._handle.page_json(before, limit)
+            handle = self._handle
+            if not 1 <= limit <= MAX_PAGE_LIMIT:
+                handle.validated()  # what ended the history comes first
+                raise CursorError(CursorReason.LIMIT)
+            return handle.page_json(before, limit)
 
     def page(self, before: str | None = None, limit: int = PAGE_LIMIT) -> Page:
         """`page_json` as records."""
-        return _page(BACKEND.loads(self.page_json(before, limit)))
+        return _page(self._loads(self.page_json(before, limit)))
 
     def entries(self, start: int = 0) -> Iterator[Entry]:
         """The rows from byte `start` to what is validated now, read in bounded memory.
@@ -138,10 +140,12 @@ class Transcript:
         the whole file. Raises `RefError`; `ValueError` when `start` is above the
         text's size or a number is negative.
         """
-        if start < 0 or length < 0:
-            raise ValueError("`start` and `length` must not be negative")
         with self._lock:
-            return self._handle.content(ref, part, start, min(length, MAX_RANGE_BYTES))
+            handle = self._handle
+            if start < 0 or length < 0:
+                handle.validated()  # what ended the history comes first
+                raise ValueError("`start` and `length` must not be negative")
+            return handle.content(ref, part, start, min(length, MAX_RANGE_BYTES))
 
     def tool_output(
         self, ref_or_id: str, start: int = 0, length: int = MAX_RANGE_BYTES
@@ -178,7 +182,7 @@ class Transcript:
             while seen < end:
                 with self._lock:
                     data, seen = self._same(opened).appended_json(seen)
-                page = _page(BACKEND.loads(data))
+                page = _page(self._loads(data))
                 if page.turns:
                     yield page
             time.sleep(poll)

@@ -7,8 +7,6 @@ import pty
 import signal
 import time
 
-import pytest
-
 import lettafast
 from support import append, assistant, reasoning, tool, user
 
@@ -116,10 +114,8 @@ def test_a_refused_line_ends_it_unless_lenient(cli, make, complaint):
     complaint(said, "transcript.jsonl:2: not an object")
 
 
-@pytest.mark.parametrize("json_option", [[], ["--json"]])
-def test_nothing_is_written_before_something_is_appended(cli, make, json_option):
-    path = make.file(user("old"))
-    with following(cli, path, *json_option) as process:
+def test_nothing_is_written_before_something_is_appended(cli, make):
+    with following(cli, make.file(user("old")), "--json") as process:
         os.set_blocking(process.stdout.fileno(), False)
         time.sleep(0.5)
         assert process.stdout.read() is None

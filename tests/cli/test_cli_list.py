@@ -24,11 +24,11 @@ def test_a_table_for_people(cli, make, tmp_path):
     result = cli("list")
     assert (result.status, result.err) == (0, "")
     assert result.text.split("\n") == [
-        "AGENT    CONVERSATION  STATE                  SIZE  MODIFIED",
-        f"agent-1  default       present                {size} B  2027-01-15 08:00",
-        "agent-1  local-conv-2  empty                   0 B  1970-01-01 00:00",
-        "agent-1  local-conv-3  missing                   -  -",
-        "agent-2  default       unreadable (symlink)      -  -",
+        "AGENT    CONVERSATION  STATE                 SIZE  MODIFIED",
+        f"agent-1  default       present               {size} B  2027-01-15 08:00",
+        "agent-1  local-conv-2  empty                  0 B  1970-01-01 00:00",
+        "agent-1  local-conv-3  missing                  -  -",
+        "agent-2  default       unreadable (symlink)     -  -",
         "",
     ]
 
@@ -75,7 +75,7 @@ def test_an_empty_store_says_so_on_standard_error(cli, tmp_path):
 
 def test_names_that_are_no_utf_8_or_would_steer_a_terminal(cli, make, tmp_path):
     make.conversation(tmp_path / "root", os.fsdecode(b"a\xff"), "c\x1b[2J", user())
-    assert r"a\xff  c\x1b[2J  present" in cli("list", "--root", "root").text
+    assert r"a\xff  c\x1b[2J      present" in cli("list", "--root", "root").text
     (found,) = cli("list", "--root", "root", "--json").json
     assert (found["agent"], found["conversation"]) == (r"a\xff", "c\x1b[2J")
     in_c = {"LC_ALL": "C", "PYTHONUTF8": "0"}

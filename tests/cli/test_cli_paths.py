@@ -55,12 +55,10 @@ def test_missing_in_the_store_says_where_it_looked(cli, complaint):
     complaint(result.err, "^agent-9/default: missing$", str(cli.root))
 
 
-@pytest.mark.parametrize("path", ["./a", "../a", "a/..", "a/", "/a", "a/b/c", "a"])
-def test_other_forms_are_no_place_in_the_store(cli, make, path):
+def test_other_forms_are_no_place_in_the_store(cli, make):
     make.conversation(cli.root, "a", "b", user())
-    result = cli("check", "--json", path)
-    assert result.status == 3
-    assert result.json[0]["state"] in ("missing", "unreadable")
+    verdicts = cli("check", "--json", "./a", "../a", "a/..", "a/", "/a", "a/b/c", "a", "").json
+    assert {verdict["state"] for verdict in verdicts} <= {"missing", "unreadable"}
 
 
 def test_a_store_without_an_absolute_root_is_explained(cli, complaint):

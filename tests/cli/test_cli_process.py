@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 import lettafast
+from lettafast.cli import main
 from support import tool, user
 
 COMMANDS = ["check", "page", "show", "content", "follow", "list", "doctor"]
@@ -29,12 +29,10 @@ def test_the_version_needs_nothing_heavy(cli):
     loaded = set(cli(code=code).err.split())
     assert "lettafast.cli" in loaded
     heavy = {"asyncio", "ctypes", "email", "http", "importlib.metadata"}
-    assert loaded.isdisjoint(heavy | {"multiprocessing", "platform", "socket", "ssl", "subprocess"})
+    assert loaded.isdisjoint(heavy | {"multiprocessing", "socket", "ssl", "subprocess"})
 
 
 def test_main_takes_arguments_and_returns_the_status(capfd):
-    from lettafast.cli import main
-
     assert main(["--version"]) == 0
     assert main(["check", "--json", "/nowhere"]) == 3
     assert main(["page"]) == 2
@@ -51,12 +49,16 @@ def test_help_names_every_command(cli):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_help_has_examples_and_is_the_same_in_the_c_locale(cli, command):
-    result = cli(command, "--help")
-    assert (result.status, result.err) == (0, "")
-    assert f"\nexamples:\n  lettafast {command}" in result.text or command == "content"
-    assert "\nexamples:\n" in result.text
-    assert cli(command, "--help", env=C_LOCALE).out == result.out
+def test_each_help_has_examples(capfd, command):
+    assert main([command, "--help"]) == 0
+    out, err = capfd.readouterr()
+    assert out.startswith(f"usage: lettafast {command} [-h]")
+    assert f"  lettafast {command}" in out.split("\nexamples:\n")[1]
+    assert err == ""
+
+
+def test_help_is_the_same_in_the_c_locale(cli):
+    assert cli("show", "--help", env=C_LOCALE) == cli("show", "--help")
 
 
 @pytest.mark.parametrize(
@@ -67,17 +69,13 @@ def test_each_help_has_examples_and_is_the_same_in_the_c_locale(cli, command):
         ["check"],
         ["check", "--nonsense", "x"],
         ["check", "--len", "x"],
-        ["page", "a", "b"],
         ["page", "a", "--limit"],
         ["show", b"\xff", b"\xfe\x1b[2J"],
         ["content", "a"],
-        ["list", "extra"],
-        ["--nonsense"],
     ],
 )
-@pytest.mark.parametrize("env", [{}, C_LOCALE])
-def test_usage_errors(cli, complaint, arguments, env):
-    result = cli(*arguments, env=env)
+def test_usage_errors(cli, complaint, arguments):
+    result = cli(*arguments, env=C_LOCALE)
     assert (result.status, result.out) == (2, b"")
     complaint(result.err, "^lettafast", "--help` says how it is used$")
 
@@ -95,10 +93,7 @@ def test_arguments_after_two_dashes_are_paths(cli, make):
         ["content", "big", "id"],
         ["content", "big", "id", "--json"],
         ["check", "--json", *["big"] * 3],
-        ["check", *["big"] * 3],
-        ["list"],
         ["list", "--json"],
-        ["doctor"],
         ["--help"],
         ["--version"],
     ],
@@ -177,10 +172,9 @@ def test_data_is_utf_8_in_any_locale(cli, make, arguments):
         tool(output="\u05d0\u20ac", line_id="id"),
         name="f",
     )
-    plain = cli(*arguments, env={"LC_ALL": "C.UTF-8"})
+    plain = cli(*arguments)
     assert "\u05d0".encode() in plain.out
-    for env in (C_LOCALE, {**C_LOCALE, "PYTHONIOENCODING": "latin-1"}):
-        assert cli(*arguments, env=env) == plain
+    assert cli(*arguments, env={**C_LOCALE, "PYTHONIOENCODING": "latin-1"}) == plain
 
 
 def test_errors_are_told_in_the_c_locale(cli, make, complaint):
@@ -192,21 +186,26 @@ def test_errors_are_told_in_the_c_locale(cli, make, complaint):
 
 COLORED = [
     (["check", "f", "gone"], b"\x1b[32mok\x1b[39m"),
-    (["show", "f"], b"\x1b[36m\x1b[1muser\x1b[22m\x1b[39m"),
     (["list"], b"\x1b[2mAGENT"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "dressed"), COLORED)
-def test_color_only_on_a_terminal_that_wants_it(cli, make, arguments, dressed):
+def test_color_only_on_a_terminal(cli, make, arguments, dressed):
     make.file(user(), name="f")
     make.conversation(cli.root, "a", "c", user())
     assert dressed in cli.on_terminal(*arguments).out
-    assert dressed in cli.on_terminal(*arguments, env={"NO_COLOR": ""}).out
     assert b"\x1b" not in cli(*arguments).out
-    assert b"\x1b" not in cli.on_terminal(*arguments, streams=["stderr"]).out
+
+
+def test_color_only_where_it_is_wanted(cli, make):
+    make.file(user(), name="f")
+    for env in ({}, {"NO_COLOR": ""}):
+        assert b"\x1b[36m\x1b[1muser" in cli.on_terminal("show", "f", env=env).out
     for env in ({"NO_COLOR": "1"}, {"NO_COLOR": "0"}, {"TERM": "dumb"}):
-        assert b"\x1b" not in cli.on_terminal(*arguments, env=env).out
+        assert b"\x1b" not in cli.on_terminal("show", "f", env=env).out
+    only_errors = cli.on_terminal("show", "f", streams=["stderr"])
+    assert "\x1b" not in only_errors.out.decode() + only_errors.err
 
 
 SLOW = """
@@ -249,22 +248,13 @@ def test_no_progress_for_short_work_or_without_a_terminal(cli, make):
     assert b"checking" not in cli.on_terminal(code=slow(), env={"TERM": "dumb"}).out
 
 
-@pytest.mark.parametrize("command", ["check", "page", "show", "doctor", "list"])
-def test_a_backend_that_does_not_exist_is_a_usage_error(cli, make, command):
-    make.file(user(), name="f")
-    more = ["f"] if command in ("check", "page", "show") else []
-    result = cli(command, *more, env={"LETTAFAST_BACKEND": "quick"})
-    if command == "list":  # reads no transcript
-        assert result.status == 3
-    else:
-        assert result.status == 2
-        assert "`quick`" in result.err + result.text
+@pytest.mark.parametrize("command", ["check", "page"])
+def test_a_backend_that_does_not_exist_is_a_usage_error(cli, make, complaint, command):
+    result = cli(command, make.file(user()), env={"LETTAFAST_BACKEND": "quick"})
+    assert (result.status, result.out) == (2, b"")
+    complaint(result.err, "`quick`", "`native` or `pure`")
 
 
-def test_it_starts_fast(cli):
-    took = []
-    for _ in range(3):
-        began = time.monotonic()
-        cli("--version")
-        took.append(time.monotonic() - began)
-    assert min(took) < 1
+def test_what_reads_no_transcript_needs_no_backend(cli):
+    assert cli("list", env={"LETTAFAST_BACKEND": "quick"}).status == 3
+    assert cli("--version", env={"LETTAFAST_BACKEND": "quick"}).status == 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from support import assistant, page, tool, user
 
 from lettafast import CursorError, HistoryChanged
+from support import assistant, page, tool, user
 
 DATA = user() + tool() + assistant() + user("two")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from oracle import dumps
-from support import append, assistant, entries, error, reasoning, tool, user
 
 from lettafast import TranscriptRefused
+from oracle import dumps
+from support import append, assistant, entries, error, reasoning, tool, user
 
 PIECE = 512 * 1024
 """Letta Code appends in writes of at most this many bytes."""

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import dumps
-from support import append, assistant, entries, overwrite, padded, row, tool, user
 
 from lettafast import (
     CursorError,
@@ -22,6 +20,8 @@ from lettafast import (
     Store,
     TranscriptRefused,
 )
+from oracle import dumps
+from support import append, assistant, entries, overwrite, padded, row, tool, user
 
 KEPT = 64 * 1024
 
@@ -280,10 +280,10 @@ def test_verify_in_lenient_mode_covers_skipped_lines(backend, desk) -> None:
 
 
 READS: dict[str, Callable[[Any, str], Any]] = {
-    "page_json": lambda transcript, ref: transcript.page_json(),
-    "page": lambda transcript, ref: transcript.page(),
+    "page_json": lambda transcript, _: transcript.page_json(),
+    "page": lambda transcript, _: transcript.page(),
     "content": lambda transcript, ref: transcript.content(ref, "text"),
-    "entries": lambda transcript, ref: list(transcript.entries()),
+    "entries": lambda transcript, _: list(transcript.entries()),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pathlib
 import tempfile
@@ -9,11 +10,10 @@ import tempfile
 import hypothesis
 import pytest
 from hypothesis import strategies as st
+
+from lettafast import Limits, _backend, open_transcript
 from oracle import Oracle, dumps
 from support import BACKENDS, append, assistant, error, load, reasoning, tool, user
-
-import lettafast.transcript
-from lettafast import Limits, open_transcript
 
 TEXT = st.text(max_size=12) | st.sampled_from(["", "\u2028", "\ud83d", '"\\', "x" * 300])
 ID = st.sampled_from([None, "", "m", "m-split-0", "m-split-1", "m-split-2", "n", "n-split-0"])
@@ -43,13 +43,13 @@ class Opened:
         self.path = pathlib.Path(self._folder.name) / "transcript.jsonl"
         self.path.write_bytes(data)
         self.max_page_bytes = max_page_bytes
-        kept, lettafast.transcript.BACKEND = lettafast.transcript.BACKEND, backend
+        kept, _backend.current = _backend.current, lambda: backend
         try:
             self.transcript = open_transcript(
                 self.path, limits=Limits(max_page_bytes=max_page_bytes)
             )
         finally:
-            lettafast.transcript.BACKEND = kept
+            _backend.current = kept
 
     def __enter__(self) -> Opened:
         return self
@@ -165,7 +165,8 @@ def test_a_tail_never_shows(law_backend, rows, torn, data) -> None:
         after = json.loads(opened.transcript.page_json())
         assert after == {**before, "tail_bytes": cut}
         assert list(opened.transcript.entries()) == kept
-        fresh = json.loads(Opened(law_backend, b"".join(rows) + torn[:cut]).transcript.page_json())
+    with Opened(law_backend, b"".join(rows) + torn[:cut]) as opened:
+        fresh = json.loads(opened.transcript.page_json())
         assert len(fresh["turns"]) == len(before["turns"])
         assert fresh["tail_bytes"] == cut
 
@@ -177,7 +178,7 @@ def test_growing_is_like_opening(law_backend, rows, data) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
     edges = [0, *cuts, len(whole)]
     with Opened(law_backend, b"") as opened:
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in itertools.pairwise(edges):
             append(opened.path, whole[start:end])
             before = opened.transcript.summary.entries
             grew = opened.transcript.refresh()

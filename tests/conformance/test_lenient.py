@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from oracle import dumps
-from support import assistant, diagnostics, entries, page, row, tool, user
 
 from lettafast import CursorError, HistoryChanged
+from oracle import dumps
+from support import assistant, diagnostics, entries, page, row, tool, user
 
 BAD = b'{"kind":"assis\n'
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from oracle import dumps
-from support import append, assistant, page, padded, reasoning, tool, user
+from support import append, assistant, padded, page, reasoning, tool, user
 
 ROW = 200
 

@@ -1,4 +1,4 @@
-"""Turns, parts, units and the page's members, each against what was written by hand or the oracle."""
+"""Turns, parts, units and the page's members, against the oracle or what was written by hand."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import json
 import os
 
 import pytest
+
+from lettafast import CursorError, Page, Part, Turn, open_transcript
 from oracle import dumps
 from support import (
     RECORDINGS,
     TIME,
     assistant,
     error,
-    page,
     padded,
+    page,
     reasoning,
     row,
     tool,
     user,
 )
-
-from lettafast import CursorError, Page, Part, Turn, open_transcript
 
 LATER = "2026-09-01T00:00:01.000Z"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from oracle import dumps
 from support import assistant, page, reasoning, row, tool, user
 

@@ -6,9 +6,9 @@ import os
 import pathlib
 
 import pytest
-from support import user
 
 from lettafast import ConversationRef, SourceError, Store, TranscriptRefused
+from support import user
 
 
 @pytest.fixture

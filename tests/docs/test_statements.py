@@ -13,8 +13,9 @@ from lettafast import errors, records
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
-PAGES = ["FORMAT.md", "PAGES.md"]
+PAGES = ("FORMAT.md", "PAGES.md")
 POINTER = re.compile(r"`([\w/]+\.py)::([\w:]+)`")
+CASE = re.compile(r"`cases/([\w*-]+)`")
 
 
 def text(name: str) -> str:
@@ -47,7 +48,7 @@ def names_in(path: Path) -> frozenset[str]:
 def test_each_statement_names_a_test(page: str) -> None:
     found = statements(page)
     assert found
-    assert [item for item in found if not POINTER.search(item)] == []
+    assert [item for item in found if not (POINTER.search(item) or CASE.search(item))] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -58,6 +59,13 @@ def test_the_named_tests_exist(page: str) -> None:
         if not (TESTS / file).exists() or test not in names_in(TESTS / file)
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_named_cases_exist(page: str) -> None:
+    cases = ROOT / "fixtures" / "cases"
+    found = CASE.findall(text(page))
+    assert [name for name in found if not list(cases.glob(f"{name}.jsonl"))] == []
 
 
 def first_column(page: str, header: str) -> list[str]:

@@ -21,9 +21,9 @@ from scripted_model import MODEL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-STARTING = 60.0
+STARTING = 120.0
 """Seconds within which Letta Code must be ready."""
-ANSWERING = 60.0
+ANSWERING = 120.0
 """Seconds within which a turn must be written."""
 
 

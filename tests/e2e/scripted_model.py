@@ -31,8 +31,8 @@ STRANGE = (
     'quote " backslash \\ lone \ud83d end'
 )
 PARAGRAPHS = "".join(f"Paragraph {n}. {'word ' * 60}\n\n" for n in range(24)).strip()
-LONG_TEXT = "A paragraph of text that goes on. " * 40_000
-"""1.36 MB: Letta Code appends it in three writes of up to 512 KiB."""
+LONG_TEXT = "A paragraph of text that goes on. " * 32_000
+"""1.09 MB: Letta Code appends it in three writes of up to 512 KiB."""
 
 
 def _bash(command: str) -> dict[str, Any]:

@@ -41,8 +41,8 @@ def test_both_wheels_say_the_same_but_for_what_is_native() -> None:
     assert native == pure
 
 
-def test_the_lock_file_names_the_public_index_only() -> None:
-    sources = re.findall(
-        r'^source = "(.*)"$', (ROOT / "Cargo.lock").read_text("utf-8"), re.MULTILINE
-    )
-    assert set(sources) == {"registry+https://github.com/rust-lang/crates.io-index"}
+@pytest.mark.parametrize("name", ["Cargo.lock", "fuzz/Cargo.lock"])
+def test_the_lock_file_names_the_public_index_only(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    sources = set(re.findall(r'^source = "(.*)"$', text, re.MULTILINE))
+    assert sources == {"registry+https://github.com/rust-lang/crates.io-index"}

@@ -44,7 +44,7 @@ def check(environment: Environment) -> list[object]:
     """What the installed command says of every recording."""
     paths = sorted(RECORDED.glob("*/*/transcript.jsonl"))
     command = environment.folder / "bin" / "lettafast"
-    lines = run(command, "check", *paths, cwd=environment.folder).splitlines()
+    lines = run(command, "check", "--json", *paths, cwd=environment.folder).splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -121,7 +121,12 @@ def test_the_source_archive_builds(sdist: Path, tmp_path: Path, native_wheel: Pa
     run(
         sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index",
         "--wheel-dir", tmp_path, sdist,
-        env=os.environ | {"CARGO_TARGET_DIR": str(ROOT / "build" / "sdist-target")},
+        env=os.environ
+        | {
+            "CARGO_TARGET_DIR": str(ROOT / "build" / "sdist-target"),
+            # Where maturin is, which its build back end calls by name.
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        },
     )  # fmt: skip
     [built] = tmp_path.glob("*.whl")
     assert names(built) == names(native_wheel)

@@ -10,14 +10,8 @@ from lettafast import __version__
 from lettafast.errors import LettafastError
 
 from . import check, content, doctor, follow, listing, output, page, show
+from .status import INTERRUPTED, LOST_READER, UNREACHABLE
 from .usage import UsageError
-
-INTERRUPTED = 130
-"""Exit status after Ctrl-C: as a shell tells of a program that died of SIGINT."""
-LOST_READER = 141
-"""Exit status when the reader of standard output has gone: as of SIGPIPE."""
-UNREACHABLE = 3
-"""Exit status when standard output could not be written to."""
 
 DESCRIPTION = """\
 Reads the conversations of Letta Code: strictly, safely, without changing them."""
@@ -34,7 +28,7 @@ exit status:
 environment:
   LETTA_TRANSCRIPT_ROOT  the store (default: ~/.letta/transcripts)
   LETTAFAST_BACKEND      auto, native or pure (default: auto)
-  NO_COLOR               no color, whatever its value"""
+  NO_COLOR               no color, when this is not empty"""
 
 
 class _Command(Protocol):

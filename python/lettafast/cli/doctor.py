@@ -70,18 +70,20 @@ def _backends() -> dict[str, Any]:
         "runs": None,
         "asked": os.environ.get("LETTAFAST_BACKEND") or "auto",
         "error": None,
-        "native": {"loadable": False, "abi": None, "error": None},
+        "native": {"loadable": False, "abi": None, "isa": None, "error": None},
     }
     try:
         found["runs"] = _backend.load().name
     except BackendError as error:
         found["error"] = str(error)
     try:
-        native = _backend.load("native")
+        from lettafast import _native
+
+        native = _native.NativeBackend()
     except BackendError as error:
         found["native"]["error"] = str(error)
     else:
-        found["native"].update(loadable=True, abi=getattr(native, "abi", None))
+        found["native"].update(loadable=True, abi=_native.ABI, isa=native.isa())
     return found
 
 
@@ -154,7 +156,7 @@ def _backend_lines(backend: dict[str, Any], paint: Paint) -> Iterator[str]:
         yield f"backend: {paint('red', 'none')} ({why}): {visible_line(backend['error'])}"
     native = backend["native"]
     if native["loadable"]:
-        yield f"native library: loadable, ABI {native['abi']}"
+        yield f"native library: loadable, ABI {native['abi']}, {native['isa']}"
     else:
         yield f"native library: {paint('yellow', 'not loadable')}: {visible_line(native['error'])}"
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import select
-import signal
 import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import asdict
-from types import FrameType
 from typing import Any
 
 from lettafast.records import Page
@@ -21,6 +17,7 @@ from .locate import add_path, open_from
 from .numbers import human_count
 from .paint import paint_for_stdout
 from .render import Renderer
+from .status import LOST_READER
 
 HELP = "print turns as they are appended"
 DESCRIPTION = """\
@@ -62,7 +59,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints what is appended until it is stopped."""
     renderer = Renderer(paint_for_stdout(), refs=False)
-    with open_from(args) as transcript, _reader_watched():
+    with open_from(args) as transcript:
+        if sys.stdout is not None:
+            threading.Thread(target=_watch_reader, daemon=True).start()
         if output.is_terminal(sys.stderr):
             turns = human_count(transcript.summary.turns, "turn", "turns")
             output.note(f"{turns} so far; waiting for more (Ctrl-C ends)")
@@ -91,29 +90,13 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
     return {name: part[name] for name in _TEXT_MEMBERS if part[name] is not None}
 
 
-@contextlib.contextmanager
-def _reader_watched() -> Iterator[None]:
-    """Inside, `BrokenPipeError` is raised as soon as standard output has lost its reader.
+def _watch_reader() -> None:
+    """Ends the process when standard output has lost its reader.
 
-    A write would find out, but a quiet transcript may never need one.
+    A write would find out, but a quiet transcript may never need one. Nothing
+    is left to clean up: this command changes no file, and its reader has gone.
     """
-    if sys.stdout is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGPIPE, _lost)
-    threading.Thread(target=_watch, args=(sys.stdout.fileno(),), daemon=True).start()
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGPIPE, before)
-
-
-def _watch(descriptor: int) -> None:
     poller = select.poll()
-    poller.register(descriptor, 0)  # only errors and hang-ups, which are always told
-    poller.poll()
-    os.kill(os.getpid(), signal.SIGPIPE)
-
-
-def _lost(_signal: int, _frame: FrameType | None) -> None:
-    raise BrokenPipeError
+    poller.register(sys.stdout.fileno(), 0)  # an error or a hang-up is always told
+    if any(event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll()):
+        os._exit(LOST_READER)

@@ -13,7 +13,7 @@ from .numbers import human_size
 from .paint import Paint
 from .visible import visible, visible_line
 
-_INDENT = "\n    "
+_SIGNS = {"text": (" ", None), "thinking": ("~", "dim"), "error": ("!", "red")}
 _STATE_COLORS = {"ok": "green", "failed": "red"}
 
 
@@ -42,15 +42,13 @@ class Renderer:
     def _part(self, part: Part) -> str:
         if part.kind == "tool":
             return f"  * {self._call(part)}"
+        sign, style = _SIGNS[part.kind]
         text = visible(part.text or "", self._paint.mark)
-        if part.kind == "thinking":
-            block = "  ~ " + self._paint("dim", text).replace("\n", _INDENT)
-        elif part.kind == "error":
-            block = "  ! " + self._paint("red", text).replace("\n", _INDENT)
-        else:
-            block = "    " + text.replace("\n", _INDENT)
-        if not part.text:
-            block = f"{block[:4]}{self._paint('dim', '(empty)')}"
+        if style:
+            text = self._paint(style, text)
+        if not text:
+            text = self._paint("dim", "(empty)")
+        block = f"  {sign} {_indented(text)}"
         if part.ref is not None:
             whole = f"cut; all {human_size(part.size or 0)}: lettafast content PATH {part.ref}"
             block += f"\n  {self._paint('dim', f'({whole})')}"
@@ -70,3 +68,9 @@ class Renderer:
             self._paint("dim", part.ref or "") if self._refs else "",
         ]
         return " ".join(word for word in words if word)
+
+
+def _indented(text: str) -> str:
+    """The text with every line but the first and the empty ones in column 4."""
+    first, *lines = text.split("\n")
+    return "\n".join([first, *(f"    {line}" if line else "" for line in lines)])

@@ -12,6 +12,7 @@ from . import output
 from .locate import add_path, open_from
 from .numbers import human_count, positive
 from .paint import paint_for_stdout
+from .progress import Progress
 from .render import Renderer
 
 LAST = 10
@@ -73,12 +74,14 @@ def _last_turns(transcript: Transcript, last: int) -> Iterator[tuple[Turn, bool]
     """
     starts: list[str | None] = []
     before, held = None, 0
-    while held < last:
-        page = transcript.page(before, _LIMIT)
-        starts.append(before)
-        # A turn that begins on an older page is counted there.
-        held += len(page.turns) - page.starts_mid_turn
-        before = page.older
+    with Progress() as progress:
+        while not starts or (before is not None and held < last):
+            progress.say(f"going back {held:,} of {last:,} turns")
+            page = transcript.page(before, _LIMIT)
+            starts.append(before)
+            # A turn that begins on an older page is counted there.
+            held += len(page.turns) - page.starts_mid_turn
+            before = page.older
     surplus, shown = held - last, False
     for start in reversed(starts):
         page = transcript.page(start, _LIMIT)

@@ -17,11 +17,12 @@ _UNSAFE = (
     r"\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0"
     r"\ufff0-\ufffb\ufffe\uffff\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-# The two joiners belong to emoji and to many scripts, but to nothing between Latin letters.
-_JOINED = rf"[^\x00-\u02ff\u200c\u200d{_UNSAFE}]"
-_JOINERS = rf"(?<!{_JOINED})[\u200c\u200d]|[\u200c\u200d](?!{_JOINED})"
-_IN_TEXT = re.compile(rf"[{_UNSAFE}]|{_JOINERS}")
-_IN_LINE = re.compile(rf"[\t\n{_UNSAFE}]|{_JOINERS}")
+_JOINERS = r"\u200c\u200d"
+_IN_TEXT = re.compile(f"[{_UNSAFE}{_JOINERS}]")
+_IN_LINE = re.compile(rf"[\t\n{_UNSAFE}{_JOINERS}]")
+# A joiner belongs to emoji and to many scripts, but to nothing that stands beside Latin letters.
+_SCRIPT = rf"[^\x00-\u02ff{_UNSAFE}{_JOINERS}]"
+_JOINED = re.compile(f"(?<={_SCRIPT})[{_JOINERS}](?={_SCRIPT})")
 
 _SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
@@ -31,12 +32,12 @@ def visible(text: str, mark: Callable[[str], str] = str) -> str:
 
     `mark` may dress what was put in.
     """
-    return _IN_TEXT.sub(lambda found: mark(_escape(found[0])), text)
+    return _spelled(_IN_TEXT, text, mark)
 
 
 def visible_line(text: str, mark: Callable[[str], str] = str) -> str:
     r"""The same on one line: LF and tab are `\n` and `\t`."""
-    return _IN_LINE.sub(lambda found: mark(_escape(found[0])), text)
+    return _spelled(_IN_LINE, text, mark)
 
 
 def file_name(name: str) -> str:
@@ -45,6 +46,14 @@ def file_name(name: str) -> str:
     Bytes that are no UTF-8 are `\xNN`. The locale's encoding does not matter.
     """
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _spelled(unsafe: re.Pattern[str], text: str, mark: Callable[[str], str]) -> str:
+    def spell(found: re.Match[str]) -> str:
+        joined = _JOINED.match(text, found.start())
+        return found[0] if joined else mark(_escape(found[0]))
+
+    return unsafe.sub(spell, text)
 
 
 def _escape(character: str) -> str:

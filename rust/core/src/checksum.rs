@@ -1,24 +1,26 @@
 //! The running checksum of what was validated.
 
-use xxhash_rust::xxh3::Xxh3;
+use std::hash::Hasher;
+
+use twox_hash::XxHash3_64;
 
 /// A checksum of all bytes before `validated`, which may already have seen the
 /// beginning of the line that comes next.
 #[derive(Clone)]
 pub struct Checksum {
-    hash: Xxh3,
+    hash: XxHash3_64,
     /// The hash has seen the bytes before this one.
     seen: u64,
     validated: u64,
     /// The hash of what is validated, when `hash` has seen more.
-    sure: Option<Box<Xxh3>>,
+    sure: Option<Box<XxHash3_64>>,
 }
 
 impl Checksum {
     /// The checksum of nothing.
     pub fn new() -> Checksum {
         Checksum {
-            hash: Xxh3::new(),
+            hash: XxHash3_64::new(),
             seen: 0,
             validated: 0,
             sure: None,
@@ -26,8 +28,8 @@ impl Checksum {
     }
 
     /// The value over all validated bytes.
-    pub fn value(&self) -> u128 {
-        self.sure.as_deref().unwrap_or(&self.hash).digest128()
+    pub fn value(&self) -> u64 {
+        self.sure.as_deref().unwrap_or(&self.hash).finish()
     }
 
     /// All bytes before `to` are validated; `bytes` lie at `base` and reach that far.
@@ -64,7 +66,7 @@ impl Checksum {
             return;
         }
         let index = |offset: u64| usize::try_from(offset - base).expect("it lies in the buffer");
-        self.hash.update(&bytes[index(self.seen)..index(to)]);
+        self.hash.write(&bytes[index(self.seen)..index(to)]);
         self.seen = to;
     }
 }

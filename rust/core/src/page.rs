@@ -69,7 +69,7 @@ impl Open {
         self.rows(start, end, BLOCK, &mut writer)?;
         let Some((first, kind)) = writer.first else {
             let head = Head {
-                empty: false,
+                empty: self.index.units.is_empty(),
                 cursor: None,
                 has_older: false,
                 starts_mid_turn: false,

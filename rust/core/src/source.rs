@@ -20,9 +20,38 @@ const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOCTTY);
+/// O_PATH needs only the right to pass through a folder, as opening a whole path does.
+#[cfg(target_os = "linux")]
+const FOLDER: OFlags = OFlags::PATH
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
+
+/// A relative name whose parts cannot lead elsewhere; made before any system call.
+#[derive(Clone, Debug)]
+pub struct Beneath(Vec<u8>);
+
+impl Beneath {
+    /// `name` is bytes with `/` between its parts.
+    ///
+    /// # Errors
+    /// [`SourceReason::BadName`].
+    pub fn new(name: &[u8]) -> Result<Beneath> {
+        let beneath = Beneath(name.to_vec());
+        let is_bad = |part: &[u8]| matches!(part, b"" | b"." | b"..") || part.contains(&0);
+        if beneath.parts().any(is_bad) {
+            return Err(Error::Source(SourceReason::BadName, 0));
+        }
+        Ok(beneath)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.split(|&byte| byte == b'/')
+    }
+}
 
 /// A trusted folder.
 #[derive(Debug)]
@@ -47,18 +76,14 @@ impl Root {
         Ok(Root { folder, openat2 })
     }
 
-    /// Opens the regular file `relative`, which is bytes with `/` between names.
+    /// Opens a regular file.
     ///
     /// # Errors
     /// [`Error::Source`].
-    pub fn file(&self, relative: &[u8]) -> Result<Source> {
-        let names: Vec<&[u8]> = relative.split(|&byte| byte == b'/').collect();
-        if names.iter().any(|name| is_bad(name)) {
-            return Err(Error::Source(SourceReason::BadName, 0));
-        }
-        let file = match self.resolve(relative) {
+    pub fn file(&self, name: &Beneath) -> Result<Source> {
+        let file = match self.resolve(&name.0) {
             Some(answer) => answer.map_err(refused)?,
-            None => self.walk(&names)?,
+            None => self.walk(name)?,
         };
         let status = rustix::fs::fstat(&file).map_err(refused)?;
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
@@ -99,23 +124,26 @@ impl Root {
         None
     }
 
-    fn walk(&self, names: &[&[u8]]) -> Result<OwnedFd> {
+    fn walk(&self, name: &Beneath) -> Result<OwnedFd> {
         let mut folder: Option<OwnedFd> = None;
-        let (last, middle) = names.split_last().expect("split gives at least one name");
-        for name in middle {
+        let mut parts = name.parts().peekable();
+        while let Some(part) = parts.next() {
             let at = folder.as_ref().unwrap_or(&self.folder);
-            let next = rustix::fs::openat(at, *name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+            if parts.peek().is_none() {
+                let flags = FILE | OFlags::NOFOLLOW;
+                return rustix::fs::openat(at, part, flags, Mode::empty()).map_err(refused);
+            }
+            let next = rustix::fs::openat(at, part, FOLDER | OFlags::NOFOLLOW, Mode::empty());
             folder = Some(next.map_err(|errno| {
                 // Linux answers ENOTDIR for a link when a directory was asked for.
-                if errno == Errno::NOTDIR && is_link(at, name) {
+                if errno == Errno::NOTDIR && is_link(at, part) {
                     refused(Errno::LOOP)
                 } else {
                     refused(errno)
                 }
             })?);
         }
-        let at = folder.as_ref().unwrap_or(&self.folder);
-        rustix::fs::openat(at, *last, FILE | OFlags::NOFOLLOW, Mode::empty()).map_err(refused)
+        unreachable!("a name has at least one part")
     }
 }
 
@@ -167,10 +195,6 @@ impl Source {
     }
 }
 
-fn is_bad(name: &[u8]) -> bool {
-    matches!(name, b"" | b"." | b"..") || name.contains(&0)
-}
-
 fn is_link(folder: &OwnedFd, name: &[u8]) -> bool {
     rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Symlink)
@@ -193,7 +217,7 @@ fn refused(errno: Errno) -> Error {
         Errno::ACCESS | Errno::PERM => SourceReason::PermissionDenied,
         Errno::LOOP | Errno::XDEV => SourceReason::Symlink,
         // A socket, or a device without a driver.
-        Errno::NXIO | Errno::NODEV => SourceReason::NotRegular,
+        Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => SourceReason::NotRegular,
         _ => return Error::Source(SourceReason::Io, errno.raw_os_error()),
     };
     Error::Source(reason, 0)

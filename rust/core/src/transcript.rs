@@ -12,7 +12,7 @@ use crate::index::{Counts, Index};
 use crate::reader::{Rules, byte_order_mark, read};
 use crate::scan::Isa;
 use crate::sink::Sink;
-use crate::source::{Root, Source, Status};
+use crate::source::{Beneath, Root, Source, Status};
 use crate::window::{BLOCK, Window};
 
 /// Bytes before the validated end that are kept to be compared.
@@ -74,7 +74,7 @@ pub struct Summary {
 /// An open transcript.
 pub struct Transcript {
     root: Root,
-    relative: Vec<u8>,
+    name: Beneath,
     pub(crate) options: Options,
     pub(crate) open: Open,
     met: Met,
@@ -109,12 +109,13 @@ impl Transcript {
     /// # Errors
     /// [`Error::Source`] and [`Error::Refused`].
     pub fn open(root: &Path, relative: &[u8], options: Options) -> Result<Transcript> {
+        let name = Beneath::new(relative)?;
         let root = Root::open(root, options.openat2)?;
         let mut met = Met::default();
-        let open = Open::new(&root, relative, options, &mut met)?;
+        let open = Open::new(&root, &name, options, &mut met)?;
         Ok(Transcript {
             root,
-            relative: relative.to_vec(),
+            name,
             options,
             open,
             met,
@@ -127,7 +128,7 @@ impl Transcript {
     /// # Errors
     /// [`Error::Source`] and [`Error::Refused`]; then nothing has changed.
     pub fn reopen(&mut self) -> Result<()> {
-        self.open = Open::new(&self.root, &self.relative, self.options, &mut self.met)?;
+        self.open = Open::new(&self.root, &self.name, self.options, &mut self.met)?;
         self.broken = None;
         Ok(())
     }
@@ -299,7 +300,7 @@ impl Transcript {
 
     /// The names, walked again, must lead to the open file.
     fn same_place(&self) -> Result<()> {
-        let status = match self.root.file(&self.relative) {
+        let status = match self.root.file(&self.name) {
             Ok(file) => file.status()?,
             Err(error @ Error::Source(SourceReason::Io, _)) => return Err(error),
             Err(_) => return Err(Error::History(HistoryReason::Replaced)),
@@ -314,8 +315,8 @@ impl Transcript {
 }
 
 impl Open {
-    fn new(root: &Root, relative: &[u8], options: Options, met: &mut Met) -> Result<Open> {
-        let source = root.file(relative)?;
+    fn new(root: &Root, name: &Beneath, options: Options, met: &mut Met) -> Result<Open> {
+        let source = root.file(name)?;
         let status = source.status()?;
         let mut open = Open {
             source,
@@ -335,8 +336,20 @@ impl Open {
             diagnostics_total: 0,
             history: String::new(),
         };
+        open.refuse_byte_order_mark(status)?;
         open.judge(status, met)?;
         Ok(open)
+    }
+
+    /// In strict reading a byte order mark is refused before any line is whole.
+    fn refuse_byte_order_mark(&self, status: Status) -> Result<()> {
+        if self.validated > 0 || self.rules.lenient {
+            return Ok(());
+        }
+        match byte_order_mark(&self.source, status.size)? {
+            Some(fault) => Err(Error::Refused(Box::new(fault))),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn is_lenient(&self) -> bool {
@@ -349,6 +362,7 @@ impl Open {
 
     /// Reads on to the size that `status` gave; whether rows were added.
     fn grow(&mut self, status: Status, met: &mut Met) -> Result<bool> {
+        self.refuse_byte_order_mark(status)?;
         if self.searched > self.validated {
             let mut window = Window::new(&self.source, self.searched, status.size, SMALL_BLOCK);
             if !window.to_lf().map_err(rewritten)? {
@@ -362,11 +376,6 @@ impl Open {
 
     /// Judges the lines from the validated end to the size that `status` gave.
     fn judge(&mut self, status: Status, met: &mut Met) -> Result<bool> {
-        if self.validated == 0 && !self.rules.lenient {
-            if let Some(fault) = byte_order_mark(&self.source, status.size)? {
-                return Err(Error::Refused(Box::new(fault)));
-            }
-        }
         let before = (self.index.units.len(), self.index.counts);
         let noted = (self.diagnostics.len(), self.diagnostics_total);
         let checksum = self.checksum.clone();

@@ -7,7 +7,7 @@ use core::arch::x86_64::{
     _mm256_xor_si256,
 };
 
-use super::block::{Block, WIDTH, escape, utf8};
+use super::block::{Block, Escapes, Specials, WIDTH, escape, utf8};
 
 /// 64 bytes.
 #[derive(Clone, Copy)]
@@ -56,8 +56,9 @@ unsafe fn nonzero(low: __m256i, high: __m256i) -> u64 {
     }
 }
 
+/// The class of each byte in `escape`'s tables.
 #[inline(always)]
-unsafe fn escapable(bytes: __m256i) -> __m256i {
+unsafe fn class(bytes: __m256i) -> __m256i {
     // SAFETY: the caller may use AVX2. A shuffle gives 0 for a byte above 0x7F, which is right.
     unsafe {
         let low = _mm256_shuffle_epi8(table(&escape::LOW), bytes);
@@ -89,14 +90,7 @@ unsafe fn ill_formed(bytes: &[u8], at: usize) -> __m256i {
     }
 }
 
-// SAFETY: every function uses AVX2 at most, which the caller promises to have.
-unsafe impl Block for Avx2 {
-    #[inline(always)]
-    unsafe fn load(bytes: &[u8], at: usize) -> Self {
-        // SAFETY: the caller may use AVX2; `half` checks its bounds.
-        unsafe { Avx2(half(bytes, at), half(bytes, at + WIDTH / 2)) }
-    }
-
+impl Avx2 {
     #[inline(always)]
     unsafe fn equal(self, byte: u8) -> u64 {
         // SAFETY: the caller may use AVX2.
@@ -107,29 +101,51 @@ unsafe impl Block for Avx2 {
             )
         }
     }
+}
+
+// SAFETY: every function uses AVX2 at most, which the caller promises to have.
+unsafe impl Block for Avx2 {
+    #[inline(always)]
+    unsafe fn load(bytes: &[u8], at: usize) -> Self {
+        // SAFETY: the caller may use AVX2; `half` checks its bounds.
+        unsafe { Avx2(half(bytes, at), half(bytes, at + WIDTH / 2)) }
+    }
 
     #[inline(always)]
-    unsafe fn control(self) -> u64 {
+    unsafe fn specials(self) -> Specials {
         // SAFETY: the caller may use AVX2.
         unsafe {
             let most = splat(0x1F);
-            bits(
-                _mm256_cmpeq_epi8(_mm256_min_epu8(self.0, most), self.0),
-                _mm256_cmpeq_epi8(_mm256_min_epu8(self.1, most), self.1),
-            )
+            Specials {
+                quotes: self.equal(b'"'),
+                slashes: self.equal(b'\\'),
+                controls: bits(
+                    _mm256_cmpeq_epi8(_mm256_min_epu8(self.0, most), self.0),
+                    _mm256_cmpeq_epi8(_mm256_min_epu8(self.1, most), self.1),
+                ),
+                high: bits(self.0, self.1),
+            }
         }
     }
 
     #[inline(always)]
-    unsafe fn high(self) -> u64 {
+    unsafe fn escapes(self) -> Escapes {
         // SAFETY: the caller may use AVX2.
-        unsafe { bits(self.0, self.1) }
-    }
-
-    #[inline(always)]
-    unsafe fn escapable(self) -> u64 {
-        // SAFETY: the caller may use AVX2.
-        unsafe { nonzero(escapable(self.0), escapable(self.1)) }
+        unsafe {
+            let (low, high) = (class(self.0), class(self.1));
+            let shares = |set| {
+                let set = splat(set);
+                nonzero(_mm256_and_si256(low, set), _mm256_and_si256(high, set))
+            };
+            let small = splat(0x20);
+            let lower = Avx2(_mm256_or_si256(self.0, small), _mm256_or_si256(self.1, small));
+            Escapes {
+                escapable: shares(escape::ESCAPABLE),
+                digits: shares(escape::DIGIT),
+                units: self.equal(b'u'),
+                surrogates: lower.equal(b'd'),
+            }
+        }
     }
 
     #[inline(always)]

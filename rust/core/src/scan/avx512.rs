@@ -7,7 +7,7 @@ use core::arch::x86_64::{
     _mm512_test_epi8_mask, _mm512_xor_si512,
 };
 
-use super::block::{Block, WIDTH, escape, utf8};
+use super::block::{Block, Escapes, Specials, WIDTH, escape, utf8};
 
 /// 64 bytes.
 #[derive(Clone, Copy)]
@@ -49,30 +49,32 @@ unsafe impl Block for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn equal(self, byte: u8) -> u64 {
+    unsafe fn specials(self) -> Specials {
         // SAFETY: the caller may use AVX-512.
-        unsafe { _mm512_cmpeq_epi8_mask(self.0, splat(byte)) }
+        unsafe {
+            Specials {
+                quotes: _mm512_cmpeq_epi8_mask(self.0, splat(b'"')),
+                slashes: _mm512_cmpeq_epi8_mask(self.0, splat(b'\\')),
+                controls: _mm512_cmplt_epu8_mask(self.0, splat(0x20)),
+                high: _mm512_movepi8_mask(self.0),
+            }
+        }
     }
 
     #[inline(always)]
-    unsafe fn control(self) -> u64 {
-        // SAFETY: the caller may use AVX-512.
-        unsafe { _mm512_cmplt_epu8_mask(self.0, splat(0x20)) }
-    }
-
-    #[inline(always)]
-    unsafe fn high(self) -> u64 {
-        // SAFETY: the caller may use AVX-512.
-        unsafe { _mm512_movepi8_mask(self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn escapable(self) -> u64 {
+    unsafe fn escapes(self) -> Escapes {
         // SAFETY: the caller may use AVX-512. A shuffle gives 0 for a byte above 0x7F: right.
         unsafe {
             let low = _mm512_shuffle_epi8(table(&escape::LOW), self.0);
             let high = _mm512_shuffle_epi8(table(&escape::HIGH), high_nibble(self.0));
-            _mm512_test_epi8_mask(low, high)
+            let class = _mm512_and_si512(low, high);
+            let lower = _mm512_or_si512(self.0, splat(0x20));
+            Escapes {
+                escapable: _mm512_test_epi8_mask(class, splat(escape::ESCAPABLE)),
+                digits: _mm512_test_epi8_mask(class, splat(escape::DIGIT)),
+                units: _mm512_cmpeq_epi8_mask(self.0, splat(b'u')),
+                surrogates: _mm512_cmpeq_epi8_mask(lower, splat(b'd')),
+            }
         }
     }
 

@@ -3,6 +3,32 @@
 /// Bytes that are looked at together.
 pub const WIDTH: usize = 64;
 
+/// The bytes that end a run of plain ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Specials {
+    /// `"`
+    pub quotes: u64,
+    /// `\`
+    pub slashes: u64,
+    /// Below 0x20.
+    pub controls: u64,
+    /// Above 0x7F.
+    pub high: u64,
+}
+
+/// What matters after a backslash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Escapes {
+    /// May follow a backslash.
+    pub escapable: u64,
+    /// Hexadecimal digits.
+    pub digits: u64,
+    /// `u`
+    pub units: u64,
+    /// `d` or `D`, with which the digits of a surrogate begin.
+    pub surrogates: u64,
+}
+
 /// 64 bytes in registers.
 ///
 /// # Safety
@@ -11,14 +37,10 @@ pub const WIDTH: usize = 64;
 pub unsafe trait Block: Copy {
     /// The 64 bytes from `at` on; panics unless they lie in `bytes`.
     unsafe fn load(bytes: &[u8], at: usize) -> Self;
-    /// Which bytes are `byte`.
-    unsafe fn equal(self, byte: u8) -> u64;
-    /// Which bytes are below 0x20.
-    unsafe fn control(self) -> u64;
-    /// Which bytes are above 0x7F.
-    unsafe fn high(self) -> u64;
-    /// Which bytes may follow a backslash.
-    unsafe fn escapable(self) -> u64;
+    /// The special ones.
+    unsafe fn specials(self) -> Specials;
+    /// What they may be in an escape.
+    unsafe fn escapes(self) -> Escapes;
     /// Where UTF-8 is ill-formed, given three bytes of context before `at`.
     ///
     /// A bit stands at or before the byte that follows an ill-formed sequence; a
@@ -27,13 +49,60 @@ pub unsafe trait Block: Copy {
     unsafe fn ill_formed(bytes: &[u8], at: usize) -> u64;
 }
 
-/// Tables over nibbles for [`Block::escapable`]: a byte may follow a backslash
-/// iff the two looked-up values share a bit.
+/// Tables over nibbles for [`Block::escapes`]: the values that the two nibbles of a byte
+/// look up share a bit of [`escape::ESCAPABLE`] iff the byte may follow a backslash, and
+/// one of [`escape::DIGIT`] iff it is a hexadecimal digit. Each bit is one high nibble.
 pub mod escape {
+    const ESCAPABLE_2: u8 = 1;
+    const ESCAPABLE_5: u8 = 1 << 1;
+    const ESCAPABLE_6: u8 = 1 << 2;
+    const ESCAPABLE_7: u8 = 1 << 3;
+    const DIGIT_3: u8 = 1 << 4;
+    const DIGIT_46: u8 = 1 << 5;
+
+    /// The bits of what may follow a backslash.
+    pub const ESCAPABLE: u8 = ESCAPABLE_2 | ESCAPABLE_5 | ESCAPABLE_6 | ESCAPABLE_7;
+    /// The bits of hexadecimal digits.
+    pub const DIGIT: u8 = DIGIT_3 | DIGIT_46;
+
     /// By the low nibble.
-    pub const LOW: [u8; 16] = [0, 0, 1 | 4 | 8, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1];
+    pub const LOW: [u8; 16] = [
+        DIGIT_3,
+        DIGIT_3 | DIGIT_46,
+        DIGIT_3 | DIGIT_46 | ESCAPABLE_2 | ESCAPABLE_6 | ESCAPABLE_7,
+        DIGIT_3 | DIGIT_46,
+        DIGIT_3 | DIGIT_46 | ESCAPABLE_7,
+        DIGIT_3 | DIGIT_46 | ESCAPABLE_7,
+        DIGIT_3 | DIGIT_46 | ESCAPABLE_6,
+        DIGIT_3,
+        DIGIT_3,
+        DIGIT_3,
+        0,
+        0,
+        ESCAPABLE_5,
+        0,
+        ESCAPABLE_6,
+        ESCAPABLE_2,
+    ];
     /// By the high nibble.
-    pub const HIGH: [u8; 16] = [0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+    pub const HIGH: [u8; 16] = [
+        0,
+        0,
+        ESCAPABLE_2,
+        DIGIT_3,
+        DIGIT_46,
+        ESCAPABLE_5,
+        DIGIT_46 | ESCAPABLE_6,
+        ESCAPABLE_7,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ];
 }
 
 /// Tables over nibbles for [`Block::ill_formed`], after J. Keiser and D. Lemire,

@@ -238,28 +238,30 @@ impl Scan {
         let mut at = view.at;
         // Where to go on when the buffer ends before the next whole token.
         let mut resume = at;
-        let mut next = match self.phase {
-            Phase::Start => {
-                if at >= end {
-                    return Step::Stop(Stop::More);
-                }
-                if bytes[at] != b'{' {
-                    return Step::Stop(Stop::Odd);
-                }
-                self.line = view.base + at as u64;
-                self.kind = None;
-                self.members = 0;
-                self.replaced = 0;
-                sink.begin();
-                at += 1;
-                Next::Name
+        // What is left of a line that was stopped inside.
+        let mut left = self.phase;
+        if left == Phase::Start {
+            if at >= end {
+                return Step::Stop(Stop::More);
             }
-            Phase::Inside(member) => Next::String(member),
-            Phase::After => Next::Separator,
-        };
+            if bytes[at] != b'{' {
+                return Step::Stop(Stop::Odd);
+            }
+            self.line = view.base + at as u64;
+            self.kind = None;
+            self.members = 0;
+            self.replaced = 0;
+            sink.begin();
+            at += 1;
+        }
+        // From this index on the line is a giant.
+        let giant = usize::try_from((self.line + GIANT as u64).saturating_sub(view.base))
+            .unwrap_or(usize::MAX);
         loop {
-            match next {
-                Next::Name => {
+            let string_of = match left {
+                Phase::Inside(member) => Some(member),
+                Phase::After => None,
+                Phase::Start => {
                     let Some((member, length)) = name(bytes, at) else {
                         return short(view, at, resume);
                     };
@@ -274,6 +276,8 @@ impl Scan {
                             };
                             self.kind = Some(kind);
                             at += kind.name().len() + 1;
+                            self.members |= member.bit();
+                            None
                         }
                         Member::CapturedAt => {
                             if at + 25 > end {
@@ -283,6 +287,8 @@ impl Scan {
                                 return Step::Stop(Stop::Odd);
                             }
                             at += 25;
+                            self.members |= member.bit();
+                            None
                         }
                         Member::ResultOk => {
                             self.ok = bytes[at..].starts_with(b"true");
@@ -290,65 +296,56 @@ impl Scan {
                                 return short(view, at, resume);
                             }
                             at += if self.ok { 4 } else { 5 };
-                        }
-                        _ => {
-                            next = Next::String(member);
-                            continue;
-                        }
-                    }
-                    self.members |= member.bit();
-                    next = Next::Separator;
-                }
-                Next::String(member) => {
-                    // SAFETY: the caller's promise.
-                    let text = unsafe { string::<B>(bytes, at, end, &mut self.replaced) };
-                    match text {
-                        Text::End(quote) => {
-                            if S::WANTS & member.bit() != 0 {
-                                sink.piece(member, &bytes[at..quote]);
-                            }
                             self.members |= member.bit();
-                            at = quote + 1;
-                            next = Next::Separator;
+                            None
                         }
-                        Text::Part(stop) => {
-                            if view.base + stop as u64 - self.line <= GIANT as u64 {
-                                return short(view, end, resume);
-                            }
-                            if view.base + stop as u64 - self.line > view.max_line {
-                                return Step::Stop(Stop::Odd);
-                            }
-                            if S::WANTS & member.bit() != 0 {
-                                sink.piece(member, &bytes[at..stop]);
-                            }
-                            self.phase = Phase::Inside(member);
-                            view.at = stop;
-                            return Step::Stop(Stop::More);
-                        }
-                        Text::Odd => return Step::Stop(Stop::Odd),
+                        _ => Some(member),
                     }
                 }
-                Next::Separator => {
-                    if view.base + at as u64 - self.line > GIANT as u64 {
-                        resume = at;
-                        self.phase = Phase::After;
-                    }
-                    match bytes[at] {
-                        b',' => {
-                            at += 1;
-                            next = Next::Name;
+            };
+            left = Phase::Start;
+            if let Some(member) = string_of {
+                // SAFETY: the caller's promise.
+                match unsafe { string::<B>(bytes, at, end, &mut self.replaced) } {
+                    Text::End(quote) => {
+                        if S::WANTS & member.bit() != 0 {
+                            sink.piece(member, &bytes[at..quote]);
                         }
-                        b'}' if bytes[at + 1] == b'\n' => {
-                            let length = view.base + at as u64 + 1 - self.line;
-                            return if self.is_entry() && length <= view.max_line {
-                                Step::Row(at + 2)
-                            } else {
-                                Step::Stop(Stop::Odd)
-                            };
-                        }
-                        _ => return short(view, at, resume),
+                        at = quote + 1;
+                        self.members |= member.bit();
                     }
+                    Text::Part(stop) => {
+                        if stop <= giant {
+                            return short(view, end, resume);
+                        }
+                        if view.base + stop as u64 - self.line > view.max_line {
+                            return Step::Stop(Stop::Odd);
+                        }
+                        if S::WANTS & member.bit() != 0 {
+                            sink.piece(member, &bytes[at..stop]);
+                        }
+                        self.phase = Phase::Inside(member);
+                        view.at = stop;
+                        return Step::Stop(Stop::More);
+                    }
+                    Text::Odd => return Step::Stop(Stop::Odd),
                 }
+            }
+            if at > giant {
+                resume = at;
+                self.phase = Phase::After;
+            }
+            match bytes[at] {
+                b',' => at += 1,
+                b'}' if bytes[at + 1] == b'\n' => {
+                    let length = view.base + at as u64 + 1 - self.line;
+                    return if self.is_entry() && length <= view.max_line {
+                        Step::Row(at + 2)
+                    } else {
+                        Step::Stop(Stop::Odd)
+                    };
+                }
+                _ => return short(view, at, resume),
             }
         }
     }
@@ -390,41 +387,242 @@ enum Step {
     Stop(Stop),
 }
 
-#[derive(Clone, Copy)]
-enum Next {
-    Name,
-    String(Member),
-    Separator,
-}
-
 /// The name at `at` with its colon and, for a string, the quote of its value; and how long that is.
 #[inline(always)]
 fn name(bytes: &[u8], at: usize) -> Option<(Member, usize)> {
-    let (member, token): (Member, &[u8]) = match bytes[at + 1] {
-        b'k' => (Member::Kind, b"\"kind\":\""),
-        b't' => (Member::Text, b"\"text\":\""),
-        b'c' => (Member::CapturedAt, b"\"captured_at\":\""),
-        b'n' => (Member::Name, b"\"name\":\""),
-        b'a' => (Member::ArgsText, b"\"argsText\":\""),
-        b'r' if bytes[at + 7] == b'T' => (Member::ResultText, b"\"resultText\":\""),
-        b'r' => (Member::ResultOk, b"\"resultOk\":"),
-        b's' if bytes[at + 8] == b'l' => (Member::SourceLineId, b"\"source_line_id\":\""),
-        b's' => (Member::SourceMessageId, b"\"source_message_id\":\""),
-        _ => return None,
-    };
-    bytes[at..].starts_with(token).then_some((member, token.len()))
+    match bytes[at + 1] {
+        b'k' => token(bytes, at, b"\"kind\":\"", Member::Kind),
+        b't' => token(bytes, at, b"\"text\":\"", Member::Text),
+        b'c' => token(bytes, at, b"\"captured_at\":\"", Member::CapturedAt),
+        b'n' => token(bytes, at, b"\"name\":\"", Member::Name),
+        b'a' => token(bytes, at, b"\"argsText\":\"", Member::ArgsText),
+        b'r' if bytes[at + 7] == b'T' => {
+            token(bytes, at, b"\"resultText\":\"", Member::ResultText)
+        }
+        b'r' => token(bytes, at, b"\"resultOk\":", Member::ResultOk),
+        b's' if bytes[at + 8] == b'l' => {
+            token(bytes, at, b"\"source_line_id\":\"", Member::SourceLineId)
+        }
+        b's' => token(bytes, at, b"\"source_message_id\":\"", Member::SourceMessageId),
+        _ => None,
+    }
 }
 
 /// The kind whose name, with its closing quote, begins at `at`.
 #[inline(always)]
 fn kind(bytes: &[u8], at: usize) -> Option<Kind> {
-    let (kind, token): (Kind, &[u8]) = match bytes[at] {
-        b'u' => (Kind::User, b"user\""),
-        b'a' => (Kind::Assistant, b"assistant\""),
-        b't' => (Kind::ToolCall, b"tool_call\""),
-        b'r' => (Kind::Reasoning, b"reasoning\""),
-        b'e' => (Kind::Error, b"error\""),
-        _ => return None,
-    };
-    bytes[at..].starts_with(token).then_some(kind)
+    let (kind, _) = match bytes[at] {
+        b'u' => token(bytes, at, b"user\"", Kind::User),
+        b'a' => token(bytes, at, b"assistant\"", Kind::Assistant),
+        b't' => token(bytes, at, b"tool_call\"", Kind::ToolCall),
+        b'r' => token(bytes, at, b"reasoning\"", Kind::Reasoning),
+        b'e' => token(bytes, at, b"error\"", Kind::Error),
+        _ => None,
+    }?;
+    Some(kind)
+}
+
+/// `meaning` and the token's length, where `bytes` go on with `token` at `at`.
+///
+/// The length is a constant, so that the comparison is a few instructions and no call.
+#[inline(always)]
+fn token<const N: usize, T>(
+    bytes: &[u8],
+    at: usize,
+    token: &[u8; N],
+    meaning: T,
+) -> Option<(T, usize)> {
+    (bytes.get(at..at + N)? == token).then_some((meaning, N))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::block::{Block, Escapes, Specials, WIDTH};
+    use super::*;
+    use crate::window::PADDING;
+
+    /// A small generator of numbers, so that a failure comes again.
+    struct Random(u64);
+
+    impl Random {
+        fn next(&mut self) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0
+        }
+
+        fn below(&mut self, most: usize) -> usize {
+            usize::try_from(self.next() % most as u64).unwrap()
+        }
+    }
+
+    /// Bytes rich in what matters to a string: quotes, backslashes, controls, sequences.
+    fn bytes(random: &mut Random, length: usize) -> Vec<u8> {
+        const PIECES: [&[u8]; 18] = [
+            b"a", b"plain text without anything", b"\"", b"\\", b"\\\\", b"\\n", b"\\u00e9",
+            b"\\ud83d\\ude00", b"\\ud83d", b"\\x", b"\x01", b"\n", "é".as_bytes(),
+            "漢字".as_bytes(), "😀".as_bytes(), b"\xC3", b"\xED\xA0\x80", b"\xF4\x90\x80\x80",
+        ];
+        let mut bytes = Vec::new();
+        while bytes.len() < length {
+            if random.below(8) == 0 {
+                bytes.push(random.next() as u8);
+            } else {
+                bytes.extend_from_slice(PIECES[random.below(PIECES.len())]);
+            }
+        }
+        bytes
+    }
+
+    /// Every answer of a block, at every byte.
+    ///
+    /// # Safety
+    /// The instructions of `B` are available.
+    unsafe fn answers<B: Block>(bytes: &[u8]) -> Vec<(Specials, Escapes, u64)> {
+        (3..=bytes.len() - WIDTH)
+            .map(|at| {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let block = B::load(bytes, at);
+                    (block.specials(), block.escapes(), B::ill_formed(bytes, at))
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_block_tells_the_same_at_every_alignment() {
+        let mut random = Random(0x9E37_79B9_7F4A_7C15);
+        for _ in 0..300 {
+            let bytes = bytes(&mut random, 400);
+            // SAFETY: no special instruction is used.
+            let plain = unsafe { answers::<scalar::Scalar>(&bytes) };
+            for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+                let others = match isa {
+                    Isa::Scalar => continue,
+                    // SAFETY: the instructions are available.
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx2 => unsafe { answers::<avx2::Avx2>(&bytes) },
+                    // SAFETY: the instructions are available.
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx512 => unsafe { answers::<avx512::Avx512>(&bytes) },
+                    // SAFETY: the instructions are available.
+                    #[cfg(target_arch = "aarch64")]
+                    Isa::Neon => unsafe { answers::<neon::Neon>(&bytes) },
+                    #[allow(unreachable_patterns)] // the other architectures' instructions
+                    _ => continue,
+                };
+                assert_eq!(plain, others, "{isa:?} {bytes:x?}");
+            }
+        }
+    }
+
+    /// What the plainest reading says of a string: the index of its closing quote, and lone surrogates.
+    fn plainly(bytes: &[u8]) -> Option<(usize, u64)> {
+        let mut at = 0;
+        let (mut lone, mut text) = (0, Vec::new());
+        loop {
+            match *bytes.get(at)? {
+                b'"' => break,
+                0..0x20 => return None,
+                b'\\' => {
+                    let unit = |at: usize| {
+                        let digits = bytes.get(at..at + 6)?;
+                        let digits = digits.strip_prefix(b"\\u")?;
+                        digits.iter().all(u8::is_ascii_hexdigit).then(|| {
+                            let digits = std::str::from_utf8(digits).unwrap();
+                            u16::from_str_radix(digits, 16).unwrap()
+                        })
+                    };
+                    at += match *bytes.get(at + 1)? {
+                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+                        b'u' => match (unit(at)?, unit(at + 6)) {
+                            (0xD800..=0xDBFF, Some(0xDC00..=0xDFFF)) => 12,
+                            (0xD800..=0xDFFF, _) => {
+                                lone += 1;
+                                6
+                            }
+                            _ => 6,
+                        },
+                        _ => return None,
+                    };
+                    text.push(b' ');
+                }
+                byte => {
+                    text.push(byte);
+                    at += 1;
+                }
+            }
+        }
+        std::str::from_utf8(&text).ok()?;
+        Some((at, lone))
+    }
+
+    struct Strings(Vec<u8>);
+
+    impl Sink for Strings {
+        const WANTS: Members = Member::Text.bit();
+
+        fn begin(&mut self) {
+            self.0.clear();
+        }
+
+        fn piece(&mut self, _member: Member, raw: &[u8]) {
+            self.0.extend_from_slice(raw);
+        }
+
+        fn row(&mut self, _row: &Row) -> Flow {
+            Flow::Stop
+        }
+    }
+
+    const HEAD: &[u8] = br#"{"kind":"user","captured_at":"2026-01-05T08:00:05.614Z","text":""#;
+
+    #[test]
+    fn a_line_is_accepted_iff_its_string_is_right() {
+        let mut random = Random(0xD1B5_4A32_D192_ED03);
+        let (mut right, mut wrong) = (0, 0);
+        for round in 0..6000 {
+            let length = 1 + random.below(300);
+            let mut body = bytes(&mut random, length);
+            if round % 2 == 0 {
+                // Mostly well-formed: take out what is not.
+                body.retain(|byte| *byte >= 0x20 && *byte != b'"');
+                body = String::from_utf8_lossy(&body).replace("\\x", "x").into_bytes();
+            }
+            let mut line = HEAD.to_vec();
+            line.extend_from_slice(&body);
+            line.extend_from_slice(b"\"}\n");
+            let after = line.len();
+            // A high surrogate is judged by what follows it, as far as another line.
+            line.extend_from_slice(&HEAD[..16]);
+            let end = line.len();
+            line.resize(end + PADDING, 0);
+            let expected = plainly(&line[HEAD.len()..after])
+                .filter(|(quote, _)| HEAD.len() + quote + 3 == after);
+            for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+                let mut view = View {
+                    bytes: &line,
+                    at: 0,
+                    end,
+                    base: 0,
+                    max_line: 1 << 20,
+                };
+                let mut scan = Scan::new(isa);
+                let mut sink = Strings(Vec::new());
+                let stop = scan.run(&mut view, &mut sink);
+                if let Some((quote, lone)) = expected {
+                    assert!(stop == Stop::Enough, "{isa:?} {line:x?}");
+                    assert_eq!(sink.0, &line[HEAD.len()..HEAD.len() + quote]);
+                    assert_eq!(scan.replaced, lone);
+                    right += 1;
+                } else {
+                    assert!(stop != Stop::Enough, "{isa:?} {line:x?}");
+                    wrong += 1;
+                }
+            }
+        }
+        assert!(right > 1000 && wrong > 1000, "{right} {wrong}");
+    }
 }

@@ -5,7 +5,7 @@ use core::arch::aarch64::{
     vget_high_u8, vget_low_u8, vld1q_u8, vorrq_u8, vqsubq_u8, vqtbl1q_u8, vshrq_n_u8, vtstq_u8,
 };
 
-use super::block::{Block, WIDTH, escape, utf8};
+use super::block::{Block, Escapes, Specials, WIDTH, escape, utf8};
 
 /// 64 bytes.
 #[derive(Clone, Copy)]
@@ -62,6 +62,14 @@ unsafe fn ill_formed(bytes: &[u8], at: usize) -> uint8x16_t {
     }
 }
 
+impl Neon {
+    #[inline(always)]
+    unsafe fn equal(self, byte: u8) -> u64 {
+        // SAFETY: the caller may use NEON.
+        unsafe { bits(self.0.map(|quarter| vceqq_u8(quarter, vdupq_n_u8(byte)))) }
+    }
+}
+
 // SAFETY: every function uses NEON at most, which the caller promises to have.
 unsafe impl Block for Neon {
     #[inline(always)]
@@ -78,35 +86,37 @@ unsafe impl Block for Neon {
     }
 
     #[inline(always)]
-    unsafe fn equal(self, byte: u8) -> u64 {
-        // SAFETY: the caller may use NEON.
-        unsafe { bits(self.0.map(|quarter| vceqq_u8(quarter, vdupq_n_u8(byte)))) }
-    }
-
-    #[inline(always)]
-    unsafe fn control(self) -> u64 {
-        // SAFETY: the caller may use NEON.
-        unsafe { bits(self.0.map(|quarter| vcltq_u8(quarter, vdupq_n_u8(0x20)))) }
-    }
-
-    #[inline(always)]
-    unsafe fn high(self) -> u64 {
-        // SAFETY: the caller may use NEON.
-        unsafe { bits(self.0.map(|quarter| vcgeq_u8(quarter, vdupq_n_u8(0x80)))) }
-    }
-
-    #[inline(always)]
-    unsafe fn escapable(self) -> u64 {
+    unsafe fn specials(self) -> Specials {
         // SAFETY: the caller may use NEON.
         unsafe {
-            bits(self.0.map(|quarter| {
-                let low = vqtbl1q_u8(
-                    vld1q_u8(escape::LOW.as_ptr()),
-                    vandq_u8(quarter, vdupq_n_u8(15)),
-                );
-                let high = vqtbl1q_u8(vld1q_u8(escape::HIGH.as_ptr()), vshrq_n_u8::<4>(quarter));
-                vtstq_u8(low, high)
-            }))
+            Specials {
+                quotes: self.equal(b'"'),
+                slashes: self.equal(b'\\'),
+                controls: bits(self.0.map(|quarter| vcltq_u8(quarter, vdupq_n_u8(0x20)))),
+                high: bits(self.0.map(|quarter| vcgeq_u8(quarter, vdupq_n_u8(0x80)))),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn escapes(self) -> Escapes {
+        // SAFETY: the caller may use NEON.
+        unsafe {
+            let class = self.0.map(|quarter| {
+                let low = vandq_u8(quarter, vdupq_n_u8(15));
+                vandq_u8(
+                    vqtbl1q_u8(vld1q_u8(escape::LOW.as_ptr()), low),
+                    vqtbl1q_u8(vld1q_u8(escape::HIGH.as_ptr()), vshrq_n_u8::<4>(quarter)),
+                )
+            });
+            let shares = |set| bits(class.map(|quarter| vtstq_u8(quarter, vdupq_n_u8(set))));
+            let lower = Neon(self.0.map(|quarter| vorrq_u8(quarter, vdupq_n_u8(0x20))));
+            Escapes {
+                escapable: shares(escape::ESCAPABLE),
+                digits: shares(escape::DIGIT),
+                units: self.equal(b'u'),
+                surrogates: lower.equal(b'd'),
+            }
         }
     }
 

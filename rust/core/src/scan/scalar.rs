@@ -1,6 +1,6 @@
 //! 64 bytes without vectors: the plain twin that the others are tested against.
 
-use super::block::{Block, WIDTH, escape, utf8};
+use super::block::{Block, Escapes, Specials, WIDTH, escape, utf8};
 
 /// 64 bytes in memory.
 #[derive(Clone, Copy)]
@@ -22,25 +22,26 @@ unsafe impl Block for Scalar {
     }
 
     #[inline(always)]
-    unsafe fn equal(self, byte: u8) -> u64 {
-        mask(self.0, |other| other == byte)
+    unsafe fn specials(self) -> Specials {
+        Specials {
+            quotes: mask(self.0, |byte| byte == b'"'),
+            slashes: mask(self.0, |byte| byte == b'\\'),
+            controls: mask(self.0, |byte| byte < 0x20),
+            high: mask(self.0, |byte| byte >= 0x80),
+        }
     }
 
     #[inline(always)]
-    unsafe fn control(self) -> u64 {
-        mask(self.0, |byte| byte < 0x20)
-    }
-
-    #[inline(always)]
-    unsafe fn high(self) -> u64 {
-        mask(self.0, |byte| byte >= 0x80)
-    }
-
-    #[inline(always)]
-    unsafe fn escapable(self) -> u64 {
-        mask(self.0, |byte| {
-            escape::LOW[usize::from(byte & 15)] & escape::HIGH[usize::from(byte >> 4)] != 0
-        })
+    unsafe fn escapes(self) -> Escapes {
+        let class = |byte: u8| {
+            escape::LOW[usize::from(byte & 15)] & escape::HIGH[usize::from(byte >> 4)]
+        };
+        Escapes {
+            escapable: mask(self.0, |byte| class(byte) & escape::ESCAPABLE != 0),
+            digits: mask(self.0, |byte| class(byte) & escape::DIGIT != 0),
+            units: mask(self.0, |byte| byte == b'u'),
+            surrogates: mask(self.0, |byte| byte | 0x20 == b'd'),
+        }
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! One string of a line, from its first byte to its closing quote.
 
-use super::block::{Block, WIDTH};
+use super::block::{Block, Specials, WIDTH};
 
 /// What became of a string.
 pub enum Text {
@@ -19,86 +19,166 @@ pub enum Text {
 /// # Safety
 /// The instructions of `B` are available and enabled.
 #[inline(always)]
-pub unsafe fn string<B: Block>(bytes: &[u8], mut at: usize, end: usize, replaced: &mut u64) -> Text {
+pub unsafe fn string<B: Block>(
+    bytes: &[u8],
+    mut at: usize,
+    end: usize,
+    replaced: &mut u64,
+) -> Text {
     // Whether the block before ended inside a character.
     let mut open = false;
-    loop {
-        let left = end - at;
-        if left == 0 {
-            return Text::Part(whole(bytes, at));
-        }
-        let mut valid = if left >= WIDTH { !0 } else { !0 >> (WIDTH - left) };
+    while at + WIDTH <= end {
         // SAFETY: the caller's promise.
-        let (block, quotes, slashes, controls, high) = unsafe {
+        let (block, specials) = unsafe {
             let block = B::load(bytes, at);
-            (block, block.equal(b'"'), block.equal(b'\\'), block.control(), block.high())
+            (block, block.specials())
         };
-        let (mut quotes, slashes) = (quotes & valid, slashes & valid);
-        let mut next = at + left.min(WIDTH);
-        let mut cut = false;
+        let Specials {
+            mut quotes,
+            slashes,
+            controls,
+            high,
+        } = specials;
+        let any = quotes | slashes | controls | high;
+        if !open {
+            if any == 0 {
+                at += WIDTH;
+                continue;
+            }
+            let first = any.trailing_zeros();
+            if quotes >> first & 1 != 0 {
+                return Text::End(at + first as usize);
+            }
+        }
+        let mut next = at + WIDTH;
         if slashes != 0 {
             let (starts, escaped) = escapes(slashes);
             quotes &= !escaped;
-            let body = before(quotes) & valid;
+            if starts >> (WIDTH - 1) != 0 {
+                next = last_byte(at);
+            }
+            let escaped = escaped & before(quotes);
             // SAFETY: the caller's promise.
-            let (escapable, long) = unsafe { (block.escapable(), block.equal(b'u')) };
-            let escaped = escaped & body;
-            if escaped & !escapable != 0 {
-                return Text::Odd;
-            }
-            let last = next - at - 1;
-            if starts & body & (1 << last) != 0 {
-                // The byte after the backslash lies in the next block.
-                next -= 1;
-                cut = next + 1 == end;
-            }
-            let mut long = escaped & long;
-            while long != 0 {
-                let u = long.trailing_zeros() as usize;
-                long &= long - 1;
-                match unit(bytes, at + u + 1, end) {
-                    Unit::Scalar => {}
-                    Unit::Lone => *replaced += 1,
-                    Unit::Pair => {
-                        // The low half is the next escape.
-                        if long != 0 && long.trailing_zeros() as usize == u + 6 {
-                            long &= long - 1;
-                        } else {
-                            next = next.max(at + u + 11);
-                        }
+            let kinds = unsafe { block.escapes() };
+            let units = escaped & kinds.units;
+            let digits = units << 1 | units << 2 | units << 3 | units << 4;
+            let unsure = digits & !kinds.digits | units << 1 & kinds.surrogates | units >> 60;
+            if unsure != 0 {
+                match units_one_by_one(bytes, at, end, units) {
+                    Units::Right { lone, after } => {
+                        *replaced += lone;
+                        next = next.max(after);
                     }
-                    Unit::Cut => {
-                        next = at + u - 1;
-                        cut = true;
-                        valid &= before(1 << (u - 1));
-                        quotes &= valid;
-                        break;
-                    }
-                    Unit::Odd => return Text::Odd,
+                    Units::Cut => return tail(bytes, whole(bytes, at, open), end, replaced),
+                    Units::Odd => return Text::Odd,
                 }
             }
+            if escaped & !kinds.escapable != 0 {
+                return Text::Odd;
+            }
         }
-        let body = before(quotes) & valid;
+        let body = before(quotes);
         if controls & body != 0 {
             return Text::Odd;
         }
         if high & body != 0 || open {
             // The byte after the body shows a sequence that it cuts.
-            let shown = (body | quotes & quotes.wrapping_neg()) & valid;
+            let shown = body | quotes & quotes.wrapping_neg();
             // SAFETY: the caller's promise.
             if unsafe { B::ill_formed(bytes, at) } & shown != 0 {
                 return Text::Odd;
             }
-            open = is_open(&bytes[next - 3..next]);
+            open = high >> (WIDTH - 3) != 0 && whole(bytes, next, true) != next;
         }
         if quotes != 0 {
             return Text::End(at + quotes.trailing_zeros() as usize);
         }
-        if cut {
-            return Text::Part(whole(bytes, next));
-        }
         at = next;
     }
+    tail(bytes, whole(bytes, at, open), end, replaced)
+}
+
+/// Where to go on when the last byte of the block at `at` escapes the first of the next one.
+///
+/// A call, so that it is a branch and not arithmetic: where the next block begins must
+/// not wait for the masks of this one.
+#[cold]
+#[inline(never)]
+fn last_byte(at: usize) -> usize {
+    at + WIDTH - 1
+}
+
+/// The last bytes of a buffer, one by one.
+fn tail(bytes: &[u8], mut at: usize, end: usize, replaced: &mut u64) -> Text {
+    while at < end {
+        match bytes[at] {
+            b'"' => return Text::End(at),
+            0..0x20 => return Text::Odd,
+            b'\\' if at + 1 == end => break,
+            b'\\' => match bytes[at + 1] {
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => at += 2,
+                b'u' => match unit(bytes, at + 2, end) {
+                    Unit::Scalar => at += 6,
+                    Unit::Pair => at += 12,
+                    Unit::Lone => {
+                        *replaced += 1;
+                        at += 6;
+                    }
+                    Unit::Cut => break,
+                    Unit::Odd => return Text::Odd,
+                },
+                _ => return Text::Odd,
+            },
+            0x20..0x80 => at += 1,
+            lead => {
+                let length = match lead {
+                    ..0xE0 => 2,
+                    ..0xF0 => 3,
+                    _ => 4,
+                };
+                if at + length > end {
+                    break;
+                }
+                if std::str::from_utf8(&bytes[at..at + length]).is_err() {
+                    return Text::Odd;
+                }
+                at += length;
+            }
+        }
+    }
+    Text::Part(at)
+}
+
+enum Units {
+    /// All are right: so many lone surrogates, and the last one ends at `after`.
+    Right { lone: u64, after: usize },
+    /// The buffer ends too early to tell.
+    Cut,
+    /// One is not right.
+    Odd,
+}
+
+/// Judges the escapes `\uXXXX` of the block at `at` whose `u` stand at `units`.
+#[inline(never)]
+fn units_one_by_one(bytes: &[u8], at: usize, end: usize, mut units: u64) -> Units {
+    let (mut lone, mut after) = (0, at);
+    while units != 0 {
+        let u = at + units.trailing_zeros() as usize;
+        units &= units - 1;
+        if u < after {
+            // The low half of a pair.
+            continue;
+        }
+        after = u + 5;
+        match unit(bytes, u + 1, end) {
+            Unit::Scalar => {}
+            Unit::Lone => lone += 1,
+            Unit::Pair => after = u + 11,
+            Unit::Cut => return Units::Cut,
+            Unit::Odd => return Units::Odd,
+        }
+    }
+    Units::Right { lone, after }
 }
 
 /// Which backslashes begin an escape, and which bytes they escape.
@@ -121,16 +201,13 @@ fn before(mask: u64) -> u64 {
     !mask & mask.wrapping_sub(1)
 }
 
-/// Whether a character goes on after these three bytes.
+/// The greatest index up to `at` that is not inside a character, which may be only if `open`.
 #[inline(always)]
-fn is_open(last: &[u8]) -> bool {
-    last[2] >= 0xC0 || last[1] >= 0xE0 || last[0] >= 0xF0
-}
-
-/// The greatest index up to `at` that is not inside a character.
-fn whole(bytes: &[u8], at: usize) -> usize {
-    let tail = &bytes[at - 3..at];
-    match (tail[2], tail[1], tail[0]) {
+fn whole(bytes: &[u8], at: usize, open: bool) -> usize {
+    if !open {
+        return at;
+    }
+    match (bytes[at - 1], bytes[at - 2], bytes[at - 3]) {
         (0xC0.., _, _) => at - 1,
         (_, 0xE0.., _) => at - 2,
         (_, _, 0xF0..) => at - 3,

@@ -1,0 +1,66 @@
+"""The native backend is the native one: its library is in this process, and does the reading."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from lettafast import _backend
+from support import load, run_python, user
+
+
+@pytest.fixture
+def native() -> _backend.Backend:
+    return load("native")
+
+
+def test_the_native_backend_says_so(native) -> None:
+    assert native.name == "native"
+    assert type(native).__module__ == "lettafast._native"
+    assert load("pure").name == "pure"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/maps")
+def test_its_library_is_mapped(native, desk) -> None:
+    with open("/proc/self/maps") as file:
+        mapped = {line.split()[-1] for line in file if "r-xp" in line}
+    assert [name for name in mapped if "lettafast" in name and ".so" in name]
+
+
+def test_it_reads_without_the_pure_backend(native, desk) -> None:
+    """In a process of its own, which never loads the pure backend nor Python's `json` for rows."""
+    desk.path.write_bytes(user("\ud83d"))
+    said = run_python(
+        """
+import json, sys
+import lettafast
+with lettafast.open_transcript(sys.argv[1]) as transcript:
+    page = transcript.page()
+print(json.dumps({
+    "backend": lettafast.backend,
+    "text": page.turns[0].parts[0].text,
+    "pure": [name for name in sys.modules if name.startswith("lettafast._pure")],
+}))
+""",
+        str(desk.path),
+        LETTAFAST_BACKEND="native",
+    )
+    assert said == {"backend": "native", "text": "\ufffd", "pure": []}
+
+
+def test_pure_does_not_load_the_library() -> None:
+    said = run_python(
+        """
+import json, sys
+import lettafast
+with open("/proc/self/maps") as file:
+    maps = file.read()
+print(json.dumps({
+    "backend": lettafast.backend,
+    "native": [name for name in sys.modules if "_native" in name or name in ("cffi", "orjson")],
+}))
+""",
+        LETTAFAST_BACKEND="pure",
+    )
+    assert said == {"backend": "pure", "native": []}
