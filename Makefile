@@ -12,6 +12,7 @@ LETTA_VERSION := 0.34.12
 
 FIXTURE := fixtures/letta-0.34.12/transcripts/agent-local-1c476545-d691-45b8-9c87-36c166265eda/default
 RUST_SOURCES := $(shell find rust include -type f 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
+PYTHON_SOURCES := $(shell find python -name '*.py' -not -path '*/_native_lib/*')
 SLOW_TESTS := tests/e2e tests/packaging
 
 CARGO_FUZZ := $(BUILD)/cargo-fuzz/bin/cargo-fuzz
@@ -48,7 +49,7 @@ $(STAMPS)/native: $(STAMPS)/tools $(RUST_SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 $(BIN)/maturin develop --release --quiet
 	@touch $@
 
-$(STAMPS)/bench: $(STAMPS)/native
+$(STAMPS)/bench: pyproject.toml | $(STAMPS)/tools
 	$(RUN) -m pip install --quiet --group bench
 	@touch $@
 
@@ -86,7 +87,7 @@ test-python: develop
 	$(RUN) -m pytest $(addprefix --ignore=,$(SLOW_TESTS)) $(PYTEST_ARGS)
 
 .PHONY: test-packaging
-test-packaging: develop wheels ## Install both wheels in new environments and run them there
+test-packaging: develop dist ## Install both wheels in new environments and run them there
 	$(RUN) -m pytest tests/packaging
 
 .PHONY: test-e2e
@@ -112,6 +113,7 @@ format: $(STAMPS)/tools ## Format Rust and Python
 
 .PHONY: docs
 docs: develop ## Write docs/CLI.md from the commands' own help
+	mkdir -p $(BUILD)
 	$(RUN) tests/docs/cli_help.py >$(BUILD)/CLI.md && mv $(BUILD)/CLI.md docs/CLI.md
 
 # libFuzzer's instrumentation is not stable yet: RUSTC_BOOTSTRAP lets a stable compiler do it.
@@ -127,25 +129,28 @@ fuzz: $(CARGO_FUZZ) ## Fuzz each target for FUZZ_SECONDS (30), from the seeds
 # --- measure --------------------------------------------------------------
 
 .PHONY: bench
-bench: $(STAMPS)/bench ## Measure in full beside the peers (long) and write a record
+bench: develop $(STAMPS)/bench ## Measure in full beside the peers (long) and write a record
 	$(RUN) -m benches full
 
 .PHONY: bench-quick
-bench-quick: $(STAMPS)/bench ## Measure shortly; fails where a ratio is under half of what it must be
+bench-quick: develop $(STAMPS)/bench ## Measure shortly; fails where a ratio is under half of what it must be
 	$(RUN) -m benches quick
 
 .PHONY: compare
-compare: $(STAMPS)/bench ## Compare with agent-trajectory, message by message (needs Node 20)
+compare: develop $(STAMPS)/bench ## Compare with agent-trajectory, message by message (needs Node 20)
 	$(RUN) -m benches.compare_trajectory
 
 # --- package --------------------------------------------------------------
 
 .PHONY: wheels
-wheels: $(STAMPS)/tools ## Build the native wheel, the pure wheel and the source archive into dist/
+wheels: dist ## Build the native wheel, the pure wheel and the source archive into dist/
+
+dist: $(STAMPS)/tools $(RUST_SOURCES) $(PYTHON_SOURCES) $(wildcard packaging/pure/*.toml) README.md
 	rm -rf dist
 	$(BIN)/maturin build --release --quiet --interpreter $(CURDIR)/$(RUN) --out dist
 	$(BIN)/maturin sdist --out dist
 	$(RUN) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist ./packaging/pure
+	@touch $@
 
 # --- clean ----------------------------------------------------------------
 

@@ -107,6 +107,12 @@ class Report:
                 found.append(value)
         return found
 
+    def not_measured(self) -> list[str]:
+        """What could not be measured, and the targets that this run has no value for."""
+        have = {(value.name, value.profile) for value in self.values}
+        targets = [f"{name} {profile}".strip() for name, profile in TARGETS.keys() - have]
+        return [*self.missing, *(f"{target}: no value" for target in sorted(targets))]
+
     def line(self, value: Value) -> str:
         target = TARGETS.get((value.name, value.profile))
         median = f"{_short(value.spread.median)} {value.unit}"
@@ -189,8 +195,8 @@ class Report:
                 for name, found in self.faults.items()
             ]
             lines.append("")
-        if self.missing:
-            lines += ["## Not measured", "", *(f"- {reason}" for reason in self.missing), ""]
+        if absent := self.not_measured():
+            lines += ["## Not measured", "", *(f"- {reason}" for reason in absent), ""]
         return "\n".join(lines)
 
     def write(self, folder: Path = RECORDS) -> Path:
@@ -211,7 +217,7 @@ class Report:
             "values": [self._value(value) for value in self.values],
             "groups": [asdict(group) for group in self.groups],
             "faults": self.faults,
-            "not measured": self.missing,
+            "not measured": self.not_measured(),
         }
         data = json.dumps(record, ensure_ascii=False, indent=1)
         path.with_suffix(".json").write_text(data + "\n", encoding="utf-8")

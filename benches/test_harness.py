@@ -62,6 +62,7 @@ def test_verdicts() -> None:
     report.add("open", "tiny", [5.0])
     report.add("page core", "chat", [199.0], scale=200)
     report.add("page core", "tools", [401.0], scale=200)
+    assert len(report.not_measured()) == len(TARGETS) - len(report.values)
     verdicts = [report.verdict(value) for value in report.values]
     assert verdicts == ["goal", "must", "MISSED", "must", "MISSED"]
     assert [value.profile for value in report.misses()] == ["tiny", "tools"]

@@ -21,6 +21,7 @@ from .targets import PROFILES, TARGETS
 
 AGENTS = CONVERSATIONS = 100
 FILES = 8
+LEAST_JUDGED = 3
 
 
 def _read(path: Path) -> int:
@@ -71,10 +72,10 @@ def test_two_threads(report: Report) -> None:
     must = TARGETS["two threads", "chat"].must
     judged = [scan for scan, read in zip(scanning, reading, strict=True) if read >= must]
     note = f"{len(judged)} of {len(reading)} rounds judged"
-    if judged:
+    if len(judged) >= LEAST_JUDGED:
         report.add("two threads", "chat", judged, note=note)
     else:
-        report.missing.append("two threads: plain reading gained nowhere 1.7 ×")
+        report.missing.append(f"two threads: plain reading gained {must} × in {len(judged)} rounds")
         report.add("two threads, unjudged", "chat", scanning, unit="×", note=note)
 
 

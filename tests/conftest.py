@@ -66,6 +66,9 @@ class Desk:
     def close(self) -> None:
         for transcript in self._opened:
             transcript.close()
+        # pytest keeps the folders of several runs: not the large files in them.
+        if self.path.is_file() and self.path.stat().st_size > 1 << 20:
+            self.path.unlink()
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Any
 
@@ -140,13 +140,23 @@ def run_python(code: str, *arguments: str, **environ: str) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def as_dict(record: Any) -> dict[str, Any]:
+    """`dataclasses.asdict` of a flat record, several times faster."""
+    return {name: getattr(record, name) for name in record.__slots__}
+
+
 def entries(transcript: Transcript, start: int = 0) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(entry) for entry in transcript.entries(start)]
+    return list(map(as_dict, transcript.entries(start)))
 
 
 def diagnostics(transcript: Transcript) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(diagnostic) for diagnostic in transcript.diagnostics]
+    return list(map(as_dict, transcript.diagnostics))
 
 
 def page(transcript: Transcript, **arguments: Any) -> dict[str, Any]:
     return json.loads(transcript.page_json(**arguments))
+
+
+def fast_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder in memory where there is one: for tests that write thousands of small files."""
+    return tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import pathlib
+import sys
 
 import lettafast
+from support import run_python
 
 PACKAGE = pathlib.Path(lettafast.__file__).parent
 FILES = sorted(
@@ -24,7 +26,7 @@ ALLOWED = {
     "_backend": {"records", "errors", "_native", "_pure"},
     "transcript": {"records", "errors", "_backend"},
     "store": {"records", "errors", "_beneath", "transcript"},
-    "__init__": {"records", "errors", "store", "transcript"},
+    "__init__": {"records", "errors", "store", "transcript", "_backend"},
 }
 FRONT_ENDS = ("cli", "web")
 HEAVY = {"cffi", "orjson", "psutil", "platformdirs", "starlette", "letta_client", "httpx", "jinja2"}
@@ -105,8 +107,6 @@ def test_nothing_imports_a_front_end() -> None:
 
 
 def test_reading_needs_only_the_standard_library() -> None:
-    import sys
-
     for path in FILES:
         if module_name(path) in STANDARD_LIBRARY_ONLY:
             others = {name.split(".")[0] for name in imports(path)} - {"lettafast"}
@@ -114,13 +114,14 @@ def test_reading_needs_only_the_standard_library() -> None:
 
 
 def test_import_stays_light() -> None:
-    """`import lettafast` loads nothing heavy that it does not read with."""
-    from support import run_python
-
+    """`import lettafast` loads nothing heavy, and no backend before one is needed."""
     loaded = run_python(
         "import json, sys, lettafast; print(json.dumps(sorted(sys.modules)))",
-        LETTAFAST_BACKEND="pure",
+        LETTAFAST_BACKEND="there is no such backend",
     )
     assert not HEAVY & {name.split(".")[0] for name in loaded}
+    assert not [
+        name for name in loaded if name.startswith(("lettafast._pure", "lettafast._native"))
+    ]
     for name in ("asyncio", "hypothesis", "typing_extensions", "argparse", "http", "socket"):
         assert name not in loaded

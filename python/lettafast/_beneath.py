@@ -12,7 +12,7 @@ from .errors import SourceError, SourceReason
 if TYPE_CHECKING:
     from types import TracebackType
 
-# Where the system has it, O_PATH needs only the right to pass through a folder, as a plain open does.
+# O_PATH (Linux) needs only the right to pass through a folder, as opening by a path does.
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _NO_LINK = getattr(os, "O_NOFOLLOW_ANY", os.O_NOFOLLOW)
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | _NO_LINK
@@ -92,7 +92,9 @@ class Root:
             listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
             try:
                 with os.scandir(listed) as found:
-                    return sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False))
+                    return sorted(
+                        entry.name for entry in found if entry.is_dir(follow_symlinks=False)
+                    )
             finally:
                 os.close(listed)
         except OSError as error:

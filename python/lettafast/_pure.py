@@ -48,7 +48,7 @@ class PureBackend:
 
     name = "pure"
 
-    def loads(self, data: bytes) -> Any:  # noqa: ANN401 - whatever the JSON text holds
+    def loads(self, data: bytes) -> Any:
         """The value of a JSON text that this backend wrote."""
         return json.loads(data)
 
@@ -103,7 +103,7 @@ class PureHandle:
         try:
             return opens()
         except SourceError as error:
-            raise SourceError(error.reason, self._name, error.errno) from None
+            raise SourceError(SourceReason(error.reason), self._name, error.errno) from None
 
     def _begin(self) -> None:
         """Opens the place and takes it as this object's history, or changes nothing."""
@@ -112,7 +112,8 @@ class PureHandle:
         try:
             scan = Scan(source)
             scan.advance(found.st_size)
-            base = _base_id(scan, found.st_dev, found.st_ino)
+            file_id = FileId(found.st_dev, found.st_ino)
+            base = _base_id(scan, file_id)
         except SourceChanged:
             source.close()
             raise SourceError(SourceReason.CHANGED, self._name) from None
@@ -120,7 +121,7 @@ class PureHandle:
             source.close()
             raise
         self._source, self._scan = source, scan
-        self._file_id = FileId(found.st_dev, found.st_ino)
+        self._file_id = file_id
         self._ctime = found.st_ctime_ns
         self._history_id = self._new_id(base)
         self._ended = None
@@ -133,7 +134,7 @@ class PureHandle:
         return f"{base}.{count}" if count else base
 
     def reopen(self) -> None:
-        """Opens the place again. Raises `SourceError`, `TranscriptRefused`; then nothing has changed."""
+        """Opens the place again. Raises `SourceError`, `TranscriptRefused`: all is as it was."""
         before = self._source
         self._begin()
         before.close()
@@ -182,23 +183,21 @@ class PureHandle:
     # Following.
 
     @_guarded
-    def refresh(self, verify: bool) -> bool:  # noqa: FBT001 - the protocol's own form
+    def refresh(self, verify: bool) -> bool:
         """Whether rows were added. Raises `HistoryChanged`, `TranscriptRefused`."""
         scan = self._scan
         entries = scan.progress.entries
-        found = self._look()
-        grown = found[0] > scan.progress.seen
+        size, ctime = self._look()
+        grown = size > scan.progress.seen
         if (grown or verify) and not scan.is_as_kept():
             raise SourceChanged
         if grown:
-            scan.advance(found[0])
+            scan.advance(size)
+        scan.progress.seen, self._ctime = size, ctime
+        if self._history_id is None:
+            self._history_id = self._new_id(_base_id(scan, self._file_id))
         if verify and not scan.is_as_validated():
             raise SourceChanged
-        if self._history_id is None:
-            self._history_id = self._new_id(
-                _base_id(scan, self._file_id.dev, self._file_id.ino)
-            )
-        scan.progress.seen, self._ctime = found
         return scan.progress.entries > entries
 
     def _look(self) -> tuple[int, int]:
@@ -320,8 +319,7 @@ class PureHandle:
             return False
         if self._scan.leading and unit == self._scan.units[0]:
             return True
-        rows = self._source.rows(unit, self._scan.progress.validated)
-        return all(entry.offset != row for entry, _ in (next(rows), next(rows)))
+        return any(entry.offset != unit for entry, _ in self._source.rows(unit, row))
 
     def _next_is_no_user(self, end: int) -> bool:
         """Whether the row that comes next from byte `end` on exists and is no user entry."""
@@ -471,13 +469,14 @@ class PureHandle:
         return only
 
 
-def _base_id(scan: Scan, dev: int, ino: int) -> str | None:
+def _base_id(scan: Scan, file_id: FileId) -> str | None:
     """The history's id without a count; None while there is no entry."""
     if not scan.units:
         return None
     head = scan.source.read(0, min(_FIRST_LINE_BYTES, scan.progress.validated))
     line = head[: head.find(b"\n") + 1] or head
-    return "v1-" + hashlib.sha256(f"{dev}:{ino}:".encode() + line).hexdigest()[:16]
+    place = f"{file_id.dev}:{file_id.ino}:".encode()
+    return "v1-" + hashlib.sha256(place + line).hexdigest()[:16]
 
 
 def _text_range(text: str, start: int, length: int) -> TextRange:
@@ -491,5 +490,6 @@ def _text_range(text: str, start: int, length: int) -> TextRange:
         start -= 1
     while length and end < size and data[end] & 0xC0 == 0x80:
         end += 1
-    end = max(start, end) if length else start
+    if not length:
+        end = start
     return TextRange(data[start:end].decode(), start, end, size)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import calendar
 import codecs
+import contextlib
 import json
 import re
 from functools import lru_cache
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BOM = b"\xef\xbb\xbf"
+LONG_LINE = 1 << 18
+"""Bytes of a line above which it is always walked: that needs the least memory."""
 
 _COMMON = ("kind", "captured_at", "source_line_id", "source_message_id")
 _TEXT = frozenset((*_COMMON, "text"))
@@ -57,17 +60,16 @@ class Row(NamedTuple):
 def read(line: bytes, offset: int, *, lenient: bool) -> Entry:
     """The entry of `line`, LF included, that begins at byte `offset`. Raises `Fault`."""
     row = None
-    try:
-        text = line.decode()
-        row = accept(text, 0, len(text) - 1, "utf-8")
-    except UnicodeDecodeError:
-        pass
+    if len(line) <= LONG_LINE:
+        with contextlib.suppress(UnicodeDecodeError):
+            text = line.decode()
+            row = accept(text, 0, len(text) - 1, "utf-8")
     replaced = 0
     if row is None:
         kind, members, replaced, _ = walk(line, lenient=lenient, first=offset == 0, keep=True)
     else:
         kind, names, values = row
-        members = dict(zip(names, values))
+        members = dict(zip(names, values, strict=True))
     get = members.get
     return Entry(
         offset=offset,
@@ -92,14 +94,13 @@ def _no_number(text: str) -> NoReturn:
 
 
 # Pairs, because a dict would hide a name that comes twice; no number is a legal value.
-_scan = make_scanner(
-    json.JSONDecoder(
-        object_pairs_hook=tuple,
-        parse_float=_no_number,
-        parse_int=_no_number,
-        parse_constant=_no_number,
-    )
+_decoder: Any = json.JSONDecoder(
+    object_pairs_hook=tuple,
+    parse_float=_no_number,
+    parse_int=_no_number,
+    parse_constant=_no_number,
 )
+_scan = make_scanner(_decoder)
 
 
 def _is_loose() -> bool:
@@ -164,7 +165,7 @@ def accept(
         pairs, stop = _scan(text, start)
         if type(pairs) is not tuple:
             return None
-        names, values = zip(*pairs)
+        names, values = zip(*pairs)  # noqa: B905 - a keyword costs time; they are pairs
         shape = _shapes.get(names) or _shape(names)
         if shape is None:
             return None
@@ -196,11 +197,8 @@ def _is_time(stamp: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_date(day: str) -> bool:
-    year, month = int(day[:4]), int(day[5:7])
-    if not 1 <= month <= 12:
-        return False
-    leap = month == 2 and calendar.isleap(year)
-    return 1 <= int(day[8:]) <= calendar.mdays[month] + leap
+    month = int(day[5:7])
+    return 1 <= month <= 12 and 1 <= int(day[8:]) <= calendar.monthrange(int(day[:4]), month)[1]
 
 
 def _missing(kind: str | None, names: frozenset[str] | dict[str, Any]) -> str | None:
@@ -222,10 +220,13 @@ _DIGITS = re.compile(rb"[0-9]*")
 _NULS = re.compile(rb"\0*")
 _HEX = b"0123456789abcdefABCDEF"
 _BAD_ESCAPE = re.compile(rb"\\(?:[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{4}))")
+# The first must be: what is left of backslashes then begins an escape.
+_FREQUENT_ESCAPES = (b"\\\\", b'\\"', b"\\n", b"\\t")
 _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_CONTROL = bytes(range(0x20, 0x100))
+_FIRST_WINDOW = 1 << 10
 _WINDOW = 1 << 16
 
 
@@ -372,49 +373,53 @@ class _Walk:
     def string(self, *, keep: bool) -> tuple[str, int]:
         """A string's text ("" without `keep`) and how many lone surrogates were replaced in it."""
         self.at += 1
-        texts, replaced, closed = [], 0, False
+        # As UTF-8: four times smaller than a text in which one character is wide.
+        kept = bytearray()
+        replaced, closed, window = 0, False, _FIRST_WINDOW
         while not closed:
-            raw, text, closed = self.piece()
+            raw, closed = self.piece(window)
+            window = min(4 * window, _WINDOW)
             surrogates = _SURROGATE_ESCAPE.search(raw) is not None
-            if keep or surrogates:
-                if text is None:
-                    text = raw.decode()
-                if b"\\" in raw:
-                    text = json.loads(f'"{text}"')
+            self.at += len(raw)
+            if not (keep or surrogates):
+                continue
+            if b"\\" in raw:
+                text = json.loads(f'"{raw.decode()}"')
                 if surrogates:
                     text, count = _SURROGATE.subn("\ufffd", text)
                     replaced += count
+                raw = text.encode()
             if keep:
-                texts.append(text)
-            self.at += len(raw)
+                kept += raw
         self.at += 1
-        return "".join(texts), replaced
+        return kept.decode(), replaced
 
-    def piece(self) -> tuple[bytes, str | None, bool]:
-        """The string's next bytes, cut where nothing is cut in two; their text, if it was needed.
+    def piece(self, window: int) -> tuple[bytes, bool]:
+        """The string's next bytes, at most `window`, and whether the string ends behind them.
 
-        The last says whether the closing quote follows.
+        They are cut where no escape, no pair of escapes and no character is cut in two.
         """
         line, start = self.line, self.at
-        quote = line.find(b'"', start, start + _WINDOW)
-        raw = plain = line[start : quote if quote >= 0 else start + _WINDOW]
+        quote = line.find(b'"', start, start + window)
+        raw = plain = line[start : quote if quote >= 0 else start + window]
         closed = quote >= 0
         if b"\\" in raw:
-            raw = line[start : start + _WINDOW]
-            # What is left of backslashes begins an escape; what is left of quotes ends the string.
-            plain = raw.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+            raw = line[start : start + window]
+            # What is left of quotes then ends the string.
+            plain = raw
+            for escape in _FREQUENT_ESCAPES:
+                plain = plain.replace(escape, b"__")
             quote = plain.find(b'"')
             closed = quote >= 0
             if closed:
                 raw, plain = raw[:quote], plain[:quote]
         cut = not closed and start + len(raw) < len(line)
         if cut:
-            escape = plain.rfind(b"\\", len(plain) - 6)
-            end = len(plain) if escape < 0 else escape
+            last = plain.rfind(b"\\", len(plain) - 6)
+            end = len(plain) if last < 0 else last
             if plain[end - 6 : end - 4] == b"\\u" and _PAIR.match(line, start + end - 6):
                 end -= 6
             raw, plain = raw[:end], plain[:end]
-        text = None
         wrong: list[tuple[int, RefusedReason]] = []
         if b"\\" in plain and (bad := _BAD_ESCAPE.search(plain)):
             at = start + bad.start() + 1
@@ -425,19 +430,19 @@ class _Walk:
             wrong.append((at, RefusedReason.MALFORMED_JSON))
         if control := raw.translate(None, _NOT_CONTROL):
             at = start + raw.index(control[:1])
-            ended = line[at] == _LF
-            wrong.append((at, RefusedReason.MALFORMED_JSON if ended else RefusedReason.CONTROL_CHARACTER))
+            is_end = line[at] == _LF
+            reason = RefusedReason.MALFORMED_JSON if is_end else RefusedReason.CONTROL_CHARACTER
+            wrong.append((at, reason))
         if not raw.isascii():
             try:
-                text, used = codecs.utf_8_decode(raw, "strict", not cut)
-                raw = raw[:used]
+                raw = raw[: codecs.utf_8_decode(raw, "strict", not cut)[1]]
             except UnicodeDecodeError as error:
                 wrong.append((start + error.start, RefusedReason.INVALID_UTF8))
         if wrong:
             # The first; the wrong byte of an escape is that before it is anything else.
             at, reason = min(wrong, key=itemgetter(0))
             raise Fault(reason, at, self.field)
-        return raw, text, closed
+        return raw, closed
 
     def drop_value(self) -> None:
         """Passes any JSON value."""

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
-from ._pure_line import BOM, Fault, accept, read, walk
+from ._pure_line import BOM, LONG_LINE, Fault, accept, read, walk
 from .errors import RefusedReason, SourceError, SourceReason, TranscriptRefused
 from .records import KINDS, MAX_KEPT_DIAGNOSTICS, Diagnostic, Entry, Kind, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BLOCK = 1 << 18
+BLOCK = LONG_LINE
 _KEPT = 1 << 16
 _EXCERPT = 40
 _UTF8_PIECE = 1 << 14
@@ -201,9 +201,7 @@ class Scan:
         """
         known = self.progress
         units = len(self.units)
-        self.progress = replace(
-            known, kinds=dict(known.kinds), diagnostics=list(known.diagnostics)
-        )
+        self.progress = replace(known, kinds=dict(known.kinds), diagnostics=list(known.diagnostics))
         try:
             self._take(size)
         except BaseException:
@@ -268,7 +266,7 @@ class Scan:
                 self._too_long(offset + start, offset + end + 1)
             else:
                 self._walk(block[start : end + 1], offset + start)
-                # `json` takes LF for white space: from here on it is not shown what comes behind it.
+                # `json` takes LF for white space: now it is shown no more than one line.
                 sure = False
             start = end + 1
 
@@ -279,11 +277,12 @@ class Scan:
         row = None
         try:
             row = walk(line, lenient=self.source.lenient, first=first, keep=False)
-            faults = row.notes
+            found = row.notes
         except Fault as fault:
-            faults = [fault]
-        for fault in faults:
-            self._fault(fault, offset, _excerpt(line[:-1], fault.at))
+            # Its traceback would hold this frame, which holds it.
+            found = [fault.with_traceback(None)]
+        for note in found:
+            self._fault(note, offset, _excerpt(line[:-1], note.at))
         if row is not None:
             progress.replaced += row.replaced
             self._row(row.kind, offset)
@@ -344,7 +343,7 @@ def _accept_alone(line: bytes) -> tuple[Kind, tuple[str, ...], tuple[Any, ...]] 
 
 
 def _excerpt(line: bytes, at: int) -> str:
-    """What is around byte `at`, other bytes than printable ASCII as `\\xNN`."""
+    """What is around byte `at`, printable ASCII as it is, other bytes in hexadecimal."""
     near = line[max(at - _EXCERPT, 0) : at + _EXCERPT]
     return "".join(
         chr(byte) if 0x20 <= byte <= 0x7E and byte != 0x5C else f"\\x{byte:02x}" for byte in near

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import make_cases
 from lettafast import RefusedReason, TranscriptRefused
-from support import CASES, append, diagnostics, entries
+from support import CASES, ROOT, append, diagnostics, entries
 
 NAMES = sorted(path.stem for path in CASES.glob("*.jsonl"))
 FAULT = ("reason", "line", "line_offset", "offset", "field", "excerpt")
@@ -33,12 +34,15 @@ def test_files_are_what_the_table_makes() -> None:
 
 
 def test_every_reason_has_cases() -> None:
+    """The table of `docs/FORMAT.md`, `RefusedReason` and these files have the same reasons."""
+    table = (ROOT / "docs" / "FORMAT.md").read_text("utf-8").split("\n| reason | ", 1)[1]
+    rows = re.findall(r"^\| `(\w+)` \|", table.split("\n\n", 1)[0], re.MULTILINE)
+    assert rows == [str(reason) for reason in RefusedReason]
     strict = [case(name)[1]["refused"] for name in NAMES]
     lenient = [note for name in NAMES for note in case(name)[1]["diagnostics"]]
-    reasons = {str(reason) for reason in RefusedReason}
-    assert {refused["reason"] for refused in strict if refused} == reasons
-    assert {note["reason"] for note in lenient} == reasons
-    for reason in reasons:
+    assert {refused["reason"] for refused in strict if refused} == set(rows)
+    assert {note["reason"] for note in lenient} == set(rows)
+    for reason in rows:
         assert sum(bool(refused) and refused["reason"] == reason for refused in strict) >= 4
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from lettafast import HistoryChanged, TranscriptRefused
 from oracle import dumps
-from support import append, assistant, padded, reasoning, tool, user
+from support import append, assistant, descriptors, padded, reasoning, tool, user
 
 
 class Script:
@@ -242,6 +242,20 @@ def test_joined_rows_stay_together(backend, desk, name: str) -> None:
     for row in oracle.rows:  # and from every row, inside the chain too
         expected, stop = oracle.appended(row.offset)
         assert transcript._open.appended_json(row.offset) == (dumps(expected), stop)
+
+
+def test_no_watch_is_needed(backend, desk, monkeypatch) -> None:
+    """It looks with `fstat`: a system that has no watches left makes no difference."""
+    transcript = desk.open(user("old"))
+    script = Script(monkeypatch, transcript)
+    seen: list[str] = []
+    script.steps = [
+        lambda: seen.extend(descriptors().values()),
+        lambda: append(desk.path, user("new")),
+    ]
+    assert len(script.run()) == 1
+    assert str(desk.path) in seen
+    assert not [name for name in seen if "inotify" in name]
 
 
 def test_in_real_time(backend, desk) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import pathlib
-import tempfile
 
 import hypothesis
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from lettafast import Limits, _backend, open_transcript
 from oracle import Oracle, dumps
-from support import BACKENDS, append, assistant, error, load, reasoning, tool, user
+from support import BACKENDS, append, assistant, error, fast_folder, load, reasoning, tool, user
 
 TEXT = st.text(max_size=12) | st.sampled_from(["", "\u2028", "\ud83d", '"\\', "x" * 300])
 ID = st.sampled_from([None, "", "m", "m-split-0", "m-split-1", "m-split-2", "n", "n-split-0"])
@@ -39,7 +38,7 @@ class Opened:
     """A transcript in a folder of its own; hypothesis runs a test's body many times."""
 
     def __init__(self, backend, data: bytes, max_page_bytes: int = 16 << 20) -> None:
-        self._folder = tempfile.TemporaryDirectory()
+        self._folder = fast_folder()
         self.path = pathlib.Path(self._folder.name) / "transcript.jsonl"
         self.path.write_bytes(data)
         self.max_page_bytes = max_page_bytes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import re
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from lettafast import CursorError, HistoryChanged, Limits, RefError, TranscriptRefused
-from support import load
+from support import as_dict, load
 
 FAULT = ("reason", "line", "line_offset", "offset", "field", "excerpt")
 
@@ -53,15 +52,15 @@ class Reader:
         end = self.handle.validated() if end is None else end
         while start < end:
             batch, start = self.handle.entries(start, end)
-            found += map(dataclasses.asdict, batch)
+            found += map(as_dict, batch)
         return found
 
     def state(self) -> dict[str, Any]:
         """Everything but pages."""
         return {
             "validated": self.handle.validated(),
-            "summary": dataclasses.asdict(self.handle.summary()),
-            "diagnostics": [dataclasses.asdict(note) for note in self.handle.diagnostics()],
+            "summary": self.handle.summary(),
+            "diagnostics": list(map(as_dict, self.handle.diagnostics())),
             "diagnostics_total": self.handle.diagnostics_total(),
             "entries": self.entries(),
         }
@@ -102,7 +101,7 @@ class Reader:
         return found
 
     def _text(self, *arguments: Any) -> Any:
-        return attempt(lambda: dataclasses.asdict(self.handle.content(*arguments)))
+        return attempt(lambda: self.handle.content(*arguments))
 
 
 def opened(backend: Any, path: str, mode: str, limits: Limits) -> Reader | list[Any]:

@@ -20,13 +20,10 @@ LINE_IDS = st.sampled_from(
     ['"m"', '"m-split-0"', '"m-split-1"', '"\\u006d-split-2"', '"n-split-9"', '"call-1"', '""']
 )
 TIMES = st.sampled_from(
-    ['"2026-09-01T00:00:00.000Z"', '"0000-02-29T23:59:59.999Z"', '"2024-02-29T\\u0030:00:00.000Z"']
-).map(lambda time: time.replace("T\\u0030:", "T\\u00300:"))
+    ['"2026-09-01T00:00:00.000Z"', '"0000-02-29T23:59:59.999Z"', '"2024-02-29T\\u00300:00:00.000Z"']
+)
 BOOLEANS = st.sampled_from(["true", "false"])
-KINDS = {
-    **dict.fromkeys(["user", "assistant", "reasoning", "error"], ["text"]),
-    "tool_call": ["name", "argsText", "resultText", "resultOk"],
-}
+KINDS = ["user", "assistant", "reasoning", "error", "tool_call"]
 ANYTHING = st.recursive(
     STRINGS | st.sampled_from(["null", "true", "false", "0", "-1.5e+9", "[]", "{}"]),
     lambda inner: (
@@ -56,10 +53,10 @@ def _value(name: str) -> st.SearchStrategy[str]:
 @st.composite
 def members(draw: st.DrawFn) -> list[tuple[str, str]]:
     """Names and values, both as they are written, of a row that strict accepts."""
-    kind = draw(st.sampled_from(list(KINDS)))
+    kind = draw(st.sampled_from(KINDS))
     names = ["source_line_id", "source_message_id"]
     if kind == "tool_call":
-        names += KINDS[kind]
+        names += ["name", "argsText", "resultText", "resultOk"]
     kept = draw(st.lists(st.sampled_from(names), unique=True))
     required = ["captured_at"] if kind == "tool_call" else ["captured_at", "text"]
     found = [("kind", f'"{kind}"'), *((name, draw(_value(name))) for name in required + kept)]

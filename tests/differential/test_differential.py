@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import tempfile
 from random import Random
 from typing import Any
 
@@ -14,11 +13,11 @@ import hypothesis
 import pytest
 from answers import backends, everything, opened
 from hypothesis import strategies as st
+from strategies import NOISE, mutated, transcripts
 
 from lettafast import Limits
 from oracle import Oracle, dumps
-from strategies import NOISE, mutated, transcripts
-from support import NIGHTLY, append
+from support import NIGHTLY, append, as_dict, fast_folder
 
 VOLUME = 100_000 if NIGHTLY else 10_000
 LIMITS = [
@@ -37,7 +36,7 @@ def both() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def path() -> str:
-    with tempfile.TemporaryDirectory() as folder:
+    with fast_folder() as folder:
         yield os.path.join(folder, "transcript.jsonl")
 
 
@@ -75,7 +74,7 @@ def check_oracle(path: str, said: dict[str, Any], data: bytes, limits: Limits) -
     status = os.stat(path)
     oracle = Oracle(data, status.st_dev, status.st_ino, max_page_bytes=limits.max_page_bytes)
     assert said["entries"] == oracle.entries()
-    assert said["summary"] == oracle.summary()
+    assert as_dict(said["summary"]) == oracle.summary()
     assert said["newest"] == dumps(oracle.page())
     before = None
     for found in said.get("pages", ()):
@@ -199,7 +198,7 @@ def test_the_grammar_raises_every_reason(both, path) -> None:
 def test_json_agrees_about_what_is_no_json(both, path) -> None:
     """Where strict says `malformed_json`, `json` refuses too, and where it accepts, both do."""
     seen = set()
-    for number in range(4000):
+    for number in range(1500):
         random = Random(number * 7 + 1)
         line = grammar.line(random, 0.0)
         data = grammar.mutate(random, line).replace(b"\n", b"")

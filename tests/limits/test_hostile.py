@@ -121,7 +121,7 @@ def test_runs_of_nuls_are_one_diagnostic(backend, desk, block: bytes) -> None:
 
 # What one reading takes at its peak, in a process of its own.
 PEAK = """
-import json, resource, sys
+import json, sys, threading
 import lettafast, lettafast.transcript
 from lettafast import Limits, TranscriptRefused, _backend, open_transcript
 path, backend, mode, limit, what = sys.argv[1:]
@@ -140,6 +140,19 @@ try:
         if what == "read":
             said["counted"] = sum(1 for _ in transcript.entries())
             said["page"] = len(transcript.page_json(limit=1))
+        if what == "page":
+            said["page"] = len(transcript.page_json(limit=1))
+        if what == "eight readers":
+            pages = []
+            def read():
+                with open_transcript(path, mode) as other:
+                    pages.extend(len(other.page_json(limit=7)) for _ in range(5))
+            threads = [threading.Thread(target=read) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            said["pages"] = pages
         if what == "range":
             ref = [part for turn in transcript.page().turns for part in turn.parts][-1]
             found = transcript.tool_output(ref.ref, ref.output_size - 5)
@@ -212,6 +225,27 @@ def test_200_mb_line_that_is_legal(backend, desk) -> None:
         assert said["peak"] < 32 * MIB
     said = peak(desk, backend, limit=1 << 30, what="range")
     assert said["range"] == "xxxyz"
+
+
+def test_a_file_above_512_mib(backend, desk) -> None:
+    """600 MB of rows: one pass, flat memory, and the newest page is one read from the end."""
+    block = (user("x" * 500) + tool("y" * 20_000) * 20) * 20
+    count = 600_000_000 // len(block) + 1
+    with open(desk.path, "wb") as file:
+        file.writelines(block for _ in range(count))
+    said = peak(desk, backend, what="page")
+    assert said["entries"] == count * 20 * 21
+    assert 80_000 < said["page"] < 90_000
+    assert said["peak"] < 48 * MIB
+
+
+def test_eight_readers_at_once(backend, desk) -> None:
+    """Eight transcripts of 20 MB, each read from a thread of its own, in one bounded process."""
+    desk.path.write_bytes((user("x" * 500) + tool("y" * 20_000) * 20) * 50)
+    said = peak(desk, backend, what="eight readers")
+    assert len(set(said["pages"])) == 1
+    assert len(said["pages"]) == 40
+    assert said["peak"] < 96 * MIB  # of eight times 20 MB
 
 
 def test_memory_does_not_grow_with_the_file(backend, desk) -> None:

@@ -3,6 +3,7 @@
 use crate::entry::{Kind, MEMBER_COUNT, Member, Members, Row};
 use crate::sink::{Flow, Sink};
 use crate::split::{Ids, goes_on};
+use crate::text::Measure;
 use crate::turn::{TEXT_PREVIEW_CHARS, previews};
 use crate::values::Values;
 
@@ -75,8 +76,8 @@ impl<F: FnMut(Brief) -> Flow> Sink for Briefs<F> {
         self.values.begin();
     }
 
-    fn piece(&mut self, member: Member, raw: &[u8]) {
-        self.values.piece(member, raw);
+    fn piece(&mut self, member: Member, raw: &[u8], measure: Measure) {
+        self.values.piece(member, raw, measure);
     }
 
     fn row(&mut self, row: &Row) -> Flow {

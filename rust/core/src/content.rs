@@ -3,7 +3,7 @@
 use crate::entry::{Kind, Member, Members, Row};
 use crate::error::{Error, RefReason, Result};
 use crate::sink::{Flow, Sink};
-use crate::text;
+use crate::text::{self, Measure};
 
 /// Most UTF-8 bytes that one call returns.
 pub const MAX_RANGE: u64 = 1 << 20;
@@ -87,7 +87,9 @@ impl RangeSink {
         }
         let inside = |offset: u64| {
             let index = usize::try_from(offset - self.from).expect("it was gathered");
-            self.gathered.get(index).is_some_and(|&byte| !text::is_lead(byte))
+            self.gathered
+                .get(index)
+                .is_some_and(|&byte| !text::is_lead(byte))
         };
         let asked = start.saturating_add(length.min(MAX_RANGE)).min(self.size);
         let (mut start, mut end) = (start, asked);
@@ -111,20 +113,19 @@ impl RangeSink {
 }
 
 impl Sink for RangeSink {
-    const WANTS: Members =
-        Member::Text.bit() | Member::ArgsText.bit() | Member::ResultText.bit();
+    const WANTS: Members = Member::Text.bit() | Member::ArgsText.bit() | Member::ResultText.bit();
 
     fn begin(&mut self) {
         self.gathered.clear();
         self.size = 0;
     }
 
-    fn piece(&mut self, member: Member, raw: &[u8]) {
+    fn piece(&mut self, member: Member, raw: &[u8], measure: Measure) {
         if member != self.member {
             return;
         }
         let before = self.size;
-        self.size += text::size(raw);
+        self.size += raw.len() as u64 - measure.saved;
         if self.size <= self.from || before >= self.to {
             return;
         }
@@ -173,7 +174,7 @@ impl Sink for IdSearch<'_> {
         self.raw.clear();
     }
 
-    fn piece(&mut self, _member: Member, raw: &[u8]) {
+    fn piece(&mut self, _member: Member, raw: &[u8], _measure: Measure) {
         self.raw.extend_from_slice(raw);
     }
 
@@ -190,6 +191,10 @@ impl Sink for IdSearch<'_> {
         }
         self.again = self.found.is_some();
         self.found.get_or_insert(row.offset);
-        if self.again { Flow::Stop } else { Flow::Continue }
+        if self.again {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::entry::{MEMBER_COUNT, Member, Members, Row};
 use crate::sink::{Flow, Sink};
+use crate::text::Measure;
 use crate::turn::{STRINGS, write_number};
 use crate::values::Values;
 
@@ -32,8 +33,8 @@ impl Sink for EntryWriter {
         self.values.begin();
     }
 
-    fn piece(&mut self, member: Member, raw: &[u8]) {
-        self.values.piece(member, raw);
+    fn piece(&mut self, member: Member, raw: &[u8], measure: Measure) {
+        self.values.piece(member, raw, measure);
     }
 
     fn row(&mut self, row: &Row) -> Flow {

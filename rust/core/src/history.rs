@@ -73,7 +73,9 @@ fn is_history(text: &str) -> bool {
         None => (rest, None),
     };
     hex.len() == 16
-        && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && hex
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         && count.is_none_or(|count| is_decimal(count) && count != "0")
 }
 

@@ -23,20 +23,61 @@ impl Counts {
     }
 }
 
-/// The page index: 8 bytes a unit.
+/// A row that is not read again only to find where it begins or ends: at least this long.
+const GIANT: u64 = 256 << 10;
+
+/// Where a long row lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Giant {
+    /// Its first byte.
+    pub offset: u64,
+    /// The byte after its LF.
+    pub end: u64,
+    /// Its kind.
+    pub kind: Kind,
+}
+
+/// The page index: 8 bytes a unit, 24 a long row.
 #[derive(Debug, Default)]
 pub struct Index {
     /// Where each unit begins, in order. The first may lack its user entry.
     pub units: Vec<u64>,
+    /// The long rows, in order.
+    giants: Vec<Giant>,
     /// Counts.
     pub counts: Counts,
 }
 
+/// How far an index reached at some time.
+#[derive(Clone, Copy)]
+pub struct Mark {
+    units: usize,
+    giants: usize,
+    counts: Counts,
+}
+
 impl Index {
-    /// Forgets all rows that were added after the first `units` units had these counts.
-    pub fn rewind(&mut self, units: usize, counts: Counts) {
-        self.units.truncate(units);
-        self.counts = counts;
+    /// How far it reaches now.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            units: self.units.len(),
+            giants: self.giants.len(),
+            counts: self.counts,
+        }
+    }
+
+    /// Forgets all rows that were added since.
+    pub fn rewind(&mut self, mark: Mark) {
+        self.units.truncate(mark.units);
+        self.giants.truncate(mark.giants);
+        self.counts = mark.counts;
+    }
+
+    /// The long row that holds the byte at `offset`.
+    pub fn giant_at(&self, offset: u64) -> Option<Giant> {
+        let next = self.giants.partition_point(|giant| giant.offset <= offset);
+        let giant = *self.giants[..next].last()?;
+        (offset < giant.end).then_some(giant)
     }
 
     /// How many units begin before `offset`.
@@ -62,6 +103,13 @@ impl Sink for Index {
         }
         if user || matches!(counts.last, None | Some(Kind::User)) {
             counts.turns += 1;
+        }
+        if row.end - row.offset >= GIANT {
+            self.giants.push(Giant {
+                offset: row.offset,
+                end: row.end,
+                kind: row.kind,
+            });
         }
         counts.kinds[row.kind as usize] += 1;
         counts.replaced += row.replaced;

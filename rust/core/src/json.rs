@@ -307,7 +307,8 @@ impl<S: Sink> Line<'_, '_, S> {
 
     fn hand_over(&mut self, member: Member) {
         if !self.piece.is_empty() {
-            self.sink.piece(member, &self.piece);
+            let measure = crate::text::measure(&self.piece);
+            self.sink.piece(member, &self.piece, measure);
             self.piece.clear();
         }
     }

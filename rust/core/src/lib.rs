@@ -18,6 +18,7 @@ pub mod error;
 mod history;
 mod index;
 mod json;
+mod json_text;
 mod page;
 mod reader;
 #[allow(unsafe_code)] // vector instructions
@@ -33,4 +34,5 @@ mod window;
 
 pub use content::{MAX_RANGE, Part, Range};
 pub use index::Counts;
+pub use json_text::Json;
 pub use transcript::{Options, Summary, Transcript};

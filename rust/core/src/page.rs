@@ -3,8 +3,9 @@
 use crate::brief::{Brief, Briefs, Parts};
 use crate::entry::Kind;
 use crate::error::{Error, HistoryReason, Result};
+use crate::json_text::Json;
 use crate::sink::Flow;
-use crate::transcript::{Open, Transcript};
+use crate::transcript::{Open, SMALL_BLOCK, Transcript};
 use crate::turn::{TurnWriter, write_number};
 use crate::window::BLOCK;
 
@@ -28,13 +29,15 @@ struct Head {
 }
 
 impl Transcript {
-    pub(crate) fn page_once(&mut self, before: Option<&[u8]>, limit: usize) -> Result<Vec<u8>> {
+    pub(crate) fn page_once(&mut self, before: Option<&[u8]>, limit: usize) -> Result<Json> {
         let open = &self.open;
         let end = match before {
             Some(cursor) => open.cursor(cursor)?,
             None => open.validated,
         };
-        let whole = before.is_none().then_some((open.tail(), open.diagnostics_total));
+        let whole = before
+            .is_none()
+            .then_some((open.tail(), open.diagnostics_total));
         let Some(start) = open.start(end, limit, self.options.max_page_bytes)? else {
             let empty = open.index.units.is_empty();
             let head = Head {
@@ -51,7 +54,7 @@ impl Transcript {
         open.page_of(start, end, whole)
     }
 
-    pub(crate) fn appended_once(&mut self, start: u64) -> Result<(Vec<u8>, u64)> {
+    pub(crate) fn appended_once(&mut self, start: u64) -> Result<(Json, u64)> {
         let open = &self.open;
         let end = open.forward_end(start, self.options.max_page_bytes)?;
         let whole = Some((open.tail(), open.diagnostics_total));
@@ -61,7 +64,7 @@ impl Transcript {
 
 impl Open {
     /// The page of the rows from `start` to `end`.
-    fn page_of(&self, start: u64, end: u64, whole: Option<(u64, u64)>) -> Result<Vec<u8>> {
+    fn page_of(&self, start: u64, end: u64, whole: Option<(u64, u64)>) -> Result<Json> {
         let room = usize::try_from(end - start).unwrap_or(0).min(BLOCK);
         let mut out = Vec::with_capacity(HEAD + room + room / 4);
         out.resize(HEAD, 0);
@@ -126,7 +129,11 @@ impl Open {
         };
         // Back to where the row's run of splits begins.
         let mut first = row.clone();
-        while first.offset > unit {
+        while first.kind == Kind::Assistant && first.offset > unit {
+            let known = self.kind_before(first.offset);
+            if known.is_some_and(|kind| kind != Kind::Assistant) {
+                break;
+            }
             let earlier = self.last_row(unit, first.offset)?;
             if !first.goes_on(&earlier) {
                 break;
@@ -162,7 +169,9 @@ impl Open {
     /// The first row that begins at `from` or later and before `end`.
     fn first_row(&self, from: u64, end: u64) -> Result<Option<Brief>> {
         let mut start = from;
-        if !self.begins_line(from)? {
+        if let Some(giant) = self.index.giant_at(from - 1) {
+            start = giant.end;
+        } else if !self.begins_line(from)? {
             let mut bytes = Vec::new();
             start = loop {
                 let at = from + bytes.len() as u64;
@@ -177,13 +186,26 @@ impl Open {
                 }
             };
         }
+        if start >= end {
+            return Ok(None);
+        }
+        self.brief_in(start, end)
+    }
+
+    /// The first row of the lines from `start` to `end`.
+    fn brief_in(&self, start: u64, end: u64) -> Result<Option<Brief>> {
         let mut found = None;
         let mut briefs = Briefs::new(|brief| {
             found = Some(brief);
             Flow::Stop
         });
-        self.rows(start, end, BLOCK, &mut briefs)?;
+        self.rows(start, end, SMALL_BLOCK, &mut briefs)?;
         Ok(found)
+    }
+
+    /// The kind of the row that ends at `end`, where the index knows it.
+    fn kind_before(&self, end: u64) -> Option<Kind> {
+        self.index.giant_at(end - 1).map(|giant| giant.kind)
     }
 
     /// The last row before `end`, in the unit that begins at `unit`.
@@ -191,13 +213,7 @@ impl Open {
         let mut end = end;
         while end > unit {
             let start = self.line_before(unit, end)?;
-            let mut found = None;
-            let mut briefs = Briefs::new(|brief| {
-                found = Some(brief);
-                Flow::Stop
-            });
-            self.rows(start, end, BLOCK, &mut briefs)?;
-            if let Some(row) = found {
+            if let Some(row) = self.brief_in(start, end)? {
                 return Ok(row);
             }
             end = start;
@@ -208,6 +224,9 @@ impl Open {
 
     /// Where the line that ends at `end` begins; not before `floor`, where one does.
     fn line_before(&self, floor: u64, end: u64) -> Result<u64> {
+        if let Some(giant) = self.index.giant_at(end - 1) {
+            return Ok(giant.offset);
+        }
         let (mut to, mut step) = (end - 1, STEP_BACK);
         let mut bytes = Vec::new();
         while to > floor {
@@ -229,7 +248,10 @@ impl Open {
         match units.last() {
             // The row opens the first unit, which no user entry does.
             None => Ok(false),
-            Some(&unit) => Ok(self.last_row(unit, row)?.kind != Kind::User),
+            Some(&unit) => Ok(match self.kind_before(row) {
+                Some(kind) => kind != Kind::User,
+                None => self.last_row(unit, row)?.kind != Kind::User,
+            }),
         }
     }
 
@@ -239,7 +261,12 @@ impl Open {
             return Ok(false);
         }
         let next = self.index.units_before(end);
-        let unit_end = self.index.units.get(next).copied().unwrap_or(self.validated);
+        let unit_end = self
+            .index
+            .units
+            .get(next)
+            .copied()
+            .unwrap_or(self.validated);
         if !self.is_lenient() {
             return Ok(end < unit_end);
         }
@@ -262,7 +289,11 @@ impl Open {
                 }
             }
             if any && brief.end - start > max_bytes {
-                end = Some(if part == first_part { brief.offset } else { part });
+                end = Some(if part == first_part {
+                    brief.offset
+                } else {
+                    part
+                });
                 return Flow::Stop;
             }
             any = true;
@@ -275,7 +306,7 @@ impl Open {
 
 impl Head {
     /// Writes the head in front of the turns, which begin at [`HEAD`] in `out`.
-    fn finish(&self, history: &str, mut out: Vec<u8>) -> Vec<u8> {
+    fn finish(&self, history: &str, mut out: Vec<u8>) -> Json {
         let mut head = Vec::with_capacity(HEAD);
         let mut put = |text: &str| head.extend_from_slice(text.as_bytes());
         put(r#"{"v":1,"source":"letta-transcript","state":""#);
@@ -285,9 +316,10 @@ impl Head {
             "" => put("null"),
             id => put(&format!("\"{id}\"")),
         }
-        let cursor = self
-            .cursor
-            .map_or_else(|| "null".to_owned(), |offset| format!("\"{history}:{offset}\""));
+        let cursor = self.cursor.map_or_else(
+            || "null".to_owned(),
+            |offset| format!("\"{history}:{offset}\""),
+        );
         put(r#","cursor":"#);
         put(&cursor);
         put(r#","older":"#);
@@ -299,7 +331,10 @@ impl Head {
         write_number(self.replaced, &mut head);
         for (name, number) in [
             (r#","tail_bytes":"#, self.whole.map(|(tail, _)| tail)),
-            (r#","diagnostics_total":"#, self.whole.map(|(_, total)| total)),
+            (
+                r#","diagnostics_total":"#,
+                self.whole.map(|(_, total)| total),
+            ),
         ] {
             head.extend_from_slice(name.as_bytes());
             match number {
@@ -311,7 +346,6 @@ impl Head {
         let at = HEAD - head.len();
         out[at..HEAD].copy_from_slice(&head);
         out.extend_from_slice(b"]}");
-        out.drain(..at);
-        out
+        Json::new(out, at)
     }
 }

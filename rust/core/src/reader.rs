@@ -129,7 +129,11 @@ pub fn byte_order_mark(source: &Source, limit: u64) -> Result<Option<Fault>> {
         return Ok(None);
     }
     let mut window = Window::new(source, 0, limit, 4 << 10);
-    let lf = if window.to_lf()? { window.offset() } else { limit };
+    let lf = if window.to_lf()? {
+        window.offset()
+    } else {
+        limit
+    };
     let found = Found {
         reason: RefusedReason::Bom,
         offset: 0,

@@ -1,6 +1,7 @@
 //! Who is told what a reading finds.
 
 use crate::entry::{Member, Members, Row};
+use crate::text::Measure;
 
 /// Whether a reading goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub trait Sink {
 
     /// A piece of a member's string as it stands in the file: whole characters and escapes,
     /// well-formed, no surrogate pair torn. A value comes in one or more pieces, in order.
-    fn piece(&mut self, _member: Member, _raw: &[u8]) {}
+    fn piece(&mut self, _member: Member, _raw: &[u8], _measure: Measure) {}
 
     /// A line was accepted. Pieces of members that `row` does not have are void.
     fn row(&mut self, row: &Row) -> Flow;

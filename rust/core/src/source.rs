@@ -22,9 +22,7 @@ const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY);
 /// O_PATH needs only the right to pass through a folder, as opening a whole path does.
 #[cfg(target_os = "linux")]
-const FOLDER: OFlags = OFlags::PATH
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::CLOEXEC);
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)

@@ -96,16 +96,41 @@ pub fn decode(raw: &[u8], into: &mut Vec<u8>) {
     }
 }
 
-/// UTF-8 bytes of the text that `raw` means.
+/// What a raw string would become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// How many bytes fewer its text has.
+    pub saved: u64,
+    /// Whether it has the page's form already.
+    pub is_page_form: bool,
+}
+
+impl Measure {
+    /// Of a string without escapes.
+    pub const PLAIN: Measure = Measure {
+        saved: 0,
+        is_page_form: true,
+    };
+
+    /// Of the string whose escapes are `escape` and what `self` measured.
+    #[inline]
+    pub fn and(&mut self, escape: &[u8]) {
+        let (meaning, length) = self::escape(escape);
+        self.saved += (length - meaning.len_utf8()) as u64;
+        self.is_page_form &= is_page_form(&escape[..length]);
+    }
+}
+
+/// Measures a raw string.
 #[must_use]
-pub fn size(raw: &[u8]) -> u64 {
-    let saved: usize = Tokens(raw)
-        .map(|token| match token {
-            Token::Plain(_) => 0,
-            Token::Escape(escape, meaning) => escape.len() - meaning.len_utf8(),
-        })
-        .sum();
-    (raw.len() - saved) as u64
+pub fn measure(raw: &[u8]) -> Measure {
+    let mut measure = Measure::PLAIN;
+    for token in Tokens(raw) {
+        if let Token::Escape(escape, _) = token {
+            measure.and(escape);
+        }
+    }
+    measure
 }
 
 /// Scalar values of the text that `raw` means.
@@ -119,43 +144,48 @@ pub fn chars(raw: &[u8]) -> usize {
         .sum()
 }
 
-/// Appends the first `most` scalar values of `raw` in the page's form; whether there were more.
+/// How many raw bytes the first `most` scalar values take; all of them where there are no more.
+#[must_use]
+pub fn prefix(raw: &[u8], most: usize) -> usize {
+    const RUN: usize = 32;
+    let (mut at, mut left) = (0, most);
+    // No text has more characters than its raw form has bytes.
+    while raw.len() - at > left && left > 0 {
+        let run = raw.get(at..at + RUN).filter(|_| left >= RUN);
+        let is_plain = |run: &[u8]| run.iter().fold(true, |all, &byte| all & plain_ascii(byte));
+        if run.is_some_and(is_plain) {
+            at += RUN;
+            left -= RUN;
+            continue;
+        }
+        at += match raw[at] {
+            b'\\' => escape(&raw[at..]).1,
+            ..0x80 => 1,
+            ..0xE0 => 2,
+            ..0xF0 => 3,
+            _ => 4,
+        };
+        left -= 1;
+    }
+    if left == 0 { at } else { raw.len() }
+}
+
+/// Whether the byte is a character of its own that stands for itself.
+fn plain_ascii(byte: u8) -> bool {
+    byte < 0x80 && byte != b'\\'
+}
+
+/// Appends `raw` in the page's form.
 ///
 /// That form escapes `"`, `\` and U+0000 to U+001F only, in short where JSON has a
-/// short escape, else as `\u00xx` in lower case: RFC 8785, section 3.2.2.2. Where the
-/// file has it already, which is how `JSON.stringify` writes, bytes are copied.
-///
-/// `raw` may be torn behind its first `most` scalar values.
-pub fn write_page_form(raw: &[u8], most: usize, into: &mut Vec<u8>) -> bool {
-    // No text has more characters than its raw form has bytes.
-    if raw.len() <= most {
-        for token in Tokens(raw) {
-            match token {
-                Token::Plain(bytes) => into.extend_from_slice(bytes),
-                Token::Escape(escape, meaning) => write_escape(escape, meaning, into),
-            }
-        }
-        return false;
-    }
-    let (mut tokens, mut left) = (Tokens(raw), most);
-    while left > 0 {
-        match tokens.next() {
-            None => return false,
-            Some(Token::Plain(bytes)) => {
-                let fitting = &bytes[..nth(bytes, left)];
-                into.extend_from_slice(fitting);
-                if fitting.len() < bytes.len() {
-                    return true;
-                }
-                left -= leads(fitting);
-            }
-            Some(Token::Escape(escape, meaning)) => {
-                write_escape(escape, meaning, into);
-                left -= 1;
-            }
+/// short escape, else as `\u00xx` in lower case: RFC 8785, section 3.2.2.2.
+pub fn write_page_form(raw: &[u8], into: &mut Vec<u8>) {
+    for token in Tokens(raw) {
+        match token {
+            Token::Plain(bytes) => into.extend_from_slice(bytes),
+            Token::Escape(escape, meaning) => write_escape(escape, meaning, into),
         }
     }
-    !tokens.0.is_empty()
 }
 
 fn write_escape(escape: &[u8], meaning: char, into: &mut Vec<u8>) {
@@ -167,7 +197,8 @@ fn write_escape(escape: &[u8], meaning: char, into: &mut Vec<u8>) {
 }
 
 /// Whether the page writes this escape in the same way.
-fn is_page_form(escape: &[u8]) -> bool {
+#[inline]
+pub fn is_page_form(escape: &[u8]) -> bool {
     match escape {
         [b'\\', b'/'] => false,
         [_, _] => true,
@@ -209,23 +240,6 @@ fn leads(bytes: &[u8]) -> usize {
         .sum()
 }
 
-/// The length of the first `count` characters of `bytes`, or of all.
-fn nth(bytes: &[u8], count: usize) -> usize {
-    if bytes.len() <= count {
-        return bytes.len();
-    }
-    let mut left = count;
-    for (index, &byte) in bytes.iter().enumerate() {
-        if is_lead(byte) {
-            if left == 0 {
-                return index;
-            }
-            left -= 1;
-        }
-    }
-    bytes.len()
-}
-
 /// Whether a character begins with this byte.
 #[must_use]
 pub const fn is_lead(byte: u8) -> bool {
@@ -238,15 +252,19 @@ mod tests {
 
     fn page_form(raw: &str, most: usize) -> String {
         let mut out = Vec::new();
-        write_page_form(raw.as_bytes(), most, &mut out);
+        let raw = &raw.as_bytes()[..prefix(raw.as_bytes(), most)];
+        write_page_form(raw, &mut out);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn the_page_form_escapes_only_what_it_must() {
-        let raw = r#"a\/b\"\\\b\f\n\r\t\u0000\u001B\u001b\u0009\u00e9\u0041\ud83d\ude00\ud83d!\ude00"#;
+        let raw =
+            r#"a\/b\"\\\b\f\n\r\t\u0000\u001B\u001b\u0009\u00e9\u0041\ud83d\ude00\ud83d!\ude00"#;
+        assert!(!measure(raw.as_bytes()).is_page_form);
         let form = "a/b\\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001b\\u001b\\téA😀\u{FFFD}!\u{FFFD}";
         assert_eq!(page_form(raw, 1000), form);
+        assert!(measure(form.as_bytes()).is_page_form);
         for most in 0..22 {
             let cut = page_form(raw, most);
             let text: String = serde_free_decode(&cut);
@@ -258,7 +276,8 @@ mod tests {
     fn serde_free_decode(raw: &str) -> String {
         let mut out = Vec::new();
         decode(raw.as_bytes(), &mut out);
-        assert_eq!(out.len() as u64, size(raw.as_bytes()));
+        let saved = measure(raw.as_bytes()).saved;
+        assert_eq!(out.len() as u64, raw.len() as u64 - saved);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.chars().count(), chars(raw.as_bytes()));
         text
@@ -266,9 +285,12 @@ mod tests {
 
     #[test]
     fn long_plain_text_is_cut_at_a_character() {
-        let raw = "é".repeat(1000);
-        assert_eq!(page_form(&raw, 999), "é".repeat(999));
-        assert_eq!(page_form(&raw, 1000), raw);
-        assert_eq!(chars(raw.as_bytes()), 1000);
+        for unit in ["é", "x", "漢", "😀"] {
+            let raw = unit.repeat(1000);
+            for most in [0, 1, 31, 32, 33, 64, 999, 1000, 1001] {
+                assert_eq!(page_form(&raw, most), unit.repeat(most.min(1000)));
+            }
+            assert_eq!(chars(raw.as_bytes()), 1000);
+        }
     }
 }

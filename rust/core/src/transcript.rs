@@ -9,6 +9,7 @@ use crate::entries::EntryWriter;
 use crate::error::{CursorReason, Error, Fault, HistoryReason, RefReason, Result, SourceReason};
 use crate::history::{Met, Place, base_id};
 use crate::index::{Counts, Index};
+use crate::json_text::Json;
 use crate::reader::{Rules, byte_order_mark, read};
 use crate::scan::Isa;
 use crate::sink::Sink;
@@ -23,7 +24,7 @@ const KEPT_DIAGNOSTICS: usize = 100;
 /// time of an append before its size.
 const GROWTH_DELAY: Duration = Duration::from_millis(20);
 /// First read of a reading that may be short.
-const SMALL_BLOCK: usize = 8 << 10;
+pub(crate) const SMALL_BLOCK: usize = 8 << 10;
 /// Bytes of lines that one call of `entries` reads, unless the first one is longer.
 const ENTRIES_BYTES: u64 = 256 << 10;
 /// Longest bare id.
@@ -170,7 +171,7 @@ impl Transcript {
     ///
     /// # Errors
     /// [`Error::Cursor`], [`Error::History`] and [`Error::Source`].
-    pub fn page(&mut self, before: Option<&[u8]>, limit: usize) -> Result<Vec<u8>> {
+    pub fn page(&mut self, before: Option<&[u8]>, limit: usize) -> Result<Json> {
         self.lasting(|this| this.page_once(before, limit))
     }
 
@@ -178,7 +179,7 @@ impl Transcript {
     ///
     /// # Errors
     /// [`Error::History`] and [`Error::Source`].
-    pub fn appended(&mut self, start: u64) -> Result<(Vec<u8>, u64)> {
+    pub fn appended(&mut self, start: u64) -> Result<(Json, u64)> {
         self.lasting(|this| this.appended_once(start))
     }
 
@@ -186,13 +187,13 @@ impl Transcript {
     ///
     /// # Errors
     /// [`Error::History`] and [`Error::Source`].
-    pub fn entries(&mut self, start: u64, end: u64) -> Result<(Vec<u8>, u64)> {
+    pub fn entries(&mut self, start: u64, end: u64) -> Result<(Json, u64)> {
         self.lasting(|this| {
             let end = end.min(this.open.validated);
             let mut writer = EntryWriter::new(start.saturating_add(ENTRIES_BYTES));
             let next = this.open.rows(start, end, BLOCK, &mut writer)?;
             writer.out.push(b']');
-            Ok((writer.out, next))
+            Ok((Json::new(writer.out, 0), next))
         })
     }
 
@@ -376,10 +377,15 @@ impl Open {
 
     /// Judges the lines from the validated end to the size that `status` gave.
     fn judge(&mut self, status: Status, met: &mut Met) -> Result<bool> {
-        let before = (self.index.units.len(), self.index.counts);
+        let before = self.index.mark();
+        let entries = self.index.counts.entries();
         let noted = (self.diagnostics.len(), self.diagnostics_total);
         let checksum = self.checksum.clone();
-        let block = if self.validated == 0 { BLOCK } else { SMALL_BLOCK };
+        let block = if self.validated == 0 {
+            BLOCK
+        } else {
+            SMALL_BLOCK
+        };
         let window = Window::new(&self.source, self.validated, status.size, block)
             .summed(&mut self.checksum);
         let (diagnostics, total) = (&mut self.diagnostics, &mut self.diagnostics_total);
@@ -390,7 +396,14 @@ impl Open {
             }
         };
         let index = &mut self.index;
-        let read = read(&self.source, window, self.rules, self.line, index, &mut report);
+        let read = read(
+            &self.source,
+            window,
+            self.rules,
+            self.line,
+            index,
+            &mut report,
+        );
         let finished = read.and_then(|(end, line)| {
             let kept = self.kept_at(end)?;
             if self.history.is_empty() && self.index.counts.entries() > 0 {
@@ -401,7 +414,7 @@ impl Open {
         let (end, line, kept) = match finished {
             Ok(finished) => finished,
             Err(error) => {
-                self.index.rewind(before.0, before.1);
+                self.index.rewind(before);
                 self.diagnostics.truncate(noted.0);
                 self.diagnostics_total = noted.1;
                 self.checksum = checksum;
@@ -412,7 +425,7 @@ impl Open {
         (self.validated, self.line, self.kept) = (end, line, kept);
         self.searched = status.size;
         self.status = status;
-        Ok(self.index.counts.entries() > before.1.entries())
+        Ok(self.index.counts.entries() > entries)
     }
 
     /// The bytes to keep when the file is validated up to `end`.

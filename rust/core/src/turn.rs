@@ -3,6 +3,7 @@
 use crate::entry::{Kind, MEMBER_COUNT, Member, Members, Row};
 use crate::sink::{Flow, Sink};
 use crate::split::{Ids, goes_on};
+use crate::text::Measure;
 use crate::values::Values;
 
 /// Scalar values of a tool call's input or output that a page shows.
@@ -158,7 +159,8 @@ impl<'a> TurnWriter<'a> {
         self.out.extend_from_slice(br#"{"kind":"tool","#);
         self.write_ref(row);
         self.out.extend_from_slice(br#","id":"#);
-        self.values.write_or_null(row, Member::SourceLineId, &mut self.out);
+        self.values
+            .write_or_null(row, Member::SourceLineId, &mut self.out);
         self.out.extend_from_slice(br#","name":"#);
         self.values.write_or_null(row, Member::Name, &mut self.out);
         let state = match (row.has(Member::ResultOk), row.ok) {
@@ -170,11 +172,13 @@ impl<'a> TurnWriter<'a> {
         self.out.extend_from_slice(br#","state":""#);
         self.out.extend_from_slice(state.as_bytes());
         self.out.extend_from_slice(br#"","input":"#);
-        self.values.write_or_null(row, Member::ArgsText, &mut self.out);
+        self.values
+            .write_or_null(row, Member::ArgsText, &mut self.out);
         self.out.extend_from_slice(br#","input_size":"#);
         write_number(self.values.size(Member::ArgsText), &mut self.out);
         self.out.extend_from_slice(br#","output":"#);
-        self.values.write_or_null(row, Member::ResultText, &mut self.out);
+        self.values
+            .write_or_null(row, Member::ResultText, &mut self.out);
         self.out.extend_from_slice(br#","output_size":"#);
         write_number(self.values.size(Member::ResultText), &mut self.out);
         self.out.push(b'}');
@@ -188,8 +192,8 @@ impl Sink for TurnWriter<'_> {
         self.values.begin();
     }
 
-    fn piece(&mut self, member: Member, raw: &[u8]) {
-        self.values.piece(member, raw);
+    fn piece(&mut self, member: Member, raw: &[u8], measure: Measure) {
+        self.values.piece(member, raw, measure);
     }
 
     fn row(&mut self, row: &Row) -> Flow {

@@ -2,12 +2,9 @@
 
 use crate::entry::{MEMBER_COUNT, Member, Row};
 use crate::split::Ids;
-use crate::text;
+use crate::text::{self, Measure};
 
-/// Most raw bytes that one scalar value takes: an escaped surrogate pair.
-const RAW_BYTES_PER_CHAR: usize = 12;
-
-/// The raw strings of a line: of each member at least what shows its first `most` scalar values.
+/// The raw strings of a line: of each member its first `most` scalar values.
 pub struct Values {
     most: [usize; MEMBER_COUNT],
     bytes: Vec<u8>,
@@ -15,14 +12,25 @@ pub struct Values {
 }
 
 /// One member's string.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Value {
     start: usize,
     length: usize,
     /// UTF-8 bytes of the whole decoded string.
     size: u64,
-    /// Whether bytes at the end were not kept.
-    capped: bool,
+    /// Whether there is more than was kept.
+    is_cut: bool,
+    is_page_form: bool,
+}
+
+impl Value {
+    const EMPTY: Value = Value {
+        start: 0,
+        length: 0,
+        size: 0,
+        is_cut: false,
+        is_page_form: true,
+    };
 }
 
 impl Values {
@@ -31,28 +39,35 @@ impl Values {
         Values {
             most,
             bytes: Vec::new(),
-            found: [Value::default(); MEMBER_COUNT],
+            found: [Value::EMPTY; MEMBER_COUNT],
         }
     }
 
     /// Forgets the line.
     pub fn begin(&mut self) {
         self.bytes.clear();
-        self.found = [Value::default(); MEMBER_COUNT];
+        self.found = [Value::EMPTY; MEMBER_COUNT];
     }
 
     /// Adds a piece.
-    pub fn piece(&mut self, member: Member, raw: &[u8]) {
+    pub fn piece(&mut self, member: Member, raw: &[u8], measure: Measure) {
         let value = &mut self.found[member as usize];
         if value.size == 0 {
             value.start = self.bytes.len();
         }
-        value.size += text::size(raw);
-        let cap = self.most[member as usize].saturating_mul(RAW_BYTES_PER_CHAR);
-        let kept = &raw[..raw.len().min(cap - value.length)];
-        value.capped |= kept.len() < raw.len();
-        value.length += kept.len();
-        self.bytes.extend_from_slice(kept);
+        value.size += raw.len() as u64 - measure.saved;
+        value.is_page_form &= measure.is_page_form;
+        if value.is_cut {
+            return;
+        }
+        let mut left = self.most[member as usize];
+        if value.length > 0 {
+            left -= text::chars(&self.bytes[value.start..]);
+        }
+        let kept = text::prefix(raw, left);
+        value.is_cut = kept < raw.len();
+        value.length += kept;
+        self.bytes.extend_from_slice(&raw[..kept]);
     }
 
     /// The member's raw string, as far as it was kept.
@@ -77,7 +92,7 @@ impl Values {
 
     /// Scalar values of the member's string; more than `most` where it was not kept whole.
     pub fn chars(&self, member: Member) -> usize {
-        if self.found[member as usize].capped {
+        if self.found[member as usize].is_cut {
             return usize::MAX;
         }
         text::chars(self.raw(member))
@@ -101,9 +116,13 @@ impl Values {
 
     /// The same without quotes.
     pub fn write_inside(&self, member: Member, into: &mut Vec<u8>) -> bool {
-        let most = self.most[member as usize];
-        let more = text::write_page_form(self.raw(member), most, into);
-        more || self.found[member as usize].capped
+        let (raw, value) = (self.raw(member), self.found[member as usize]);
+        if value.is_page_form {
+            into.extend_from_slice(raw);
+        } else {
+            text::write_page_form(raw, into);
+        }
+        value.is_cut
     }
 
     /// Appends the whole string, or `null` where the row has none.

@@ -2,8 +2,8 @@
 //!
 //! Every entry point answers 0 or an error's number, runs under `catch_unwind`, and
 //! writes its result only on 0. What goes in is borrowed for the call. What comes out
-//! lies in the caller's structs or in the one buffer that the handle owns, which is
-//! valid until the next call with that handle. Invariants: `docs/SAFETY.md`.
+//! lies in the caller's structs or in buffers that the handle owns, which are valid
+//! until the next call with that handle. Invariants: `docs/SAFETY.md`.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ use std::sync::Once;
 
 use lettafast_core::error::{Error, Fault, Result};
 use lettafast_core::scan::Isa;
-use lettafast_core::{Part, Transcript};
+use lettafast_core::{Json, Part, Transcript};
 
 /// Counts up whenever a function, a struct or a number changes its meaning.
 const ABI: u32 = 1;
@@ -29,10 +29,11 @@ const NONE: u32 = u32::MAX;
 const LENIENT: u32 = 1;
 const NO_OPENAT2: u32 = 2;
 
-/// An open transcript and the buffer that its last call filled.
+/// An open transcript and what its last calls lent.
 pub struct Handle {
     transcript: Transcript,
-    buffer: Vec<u8>,
+    json: Json,
+    text: Vec<u8>,
 }
 
 /// How to open; `size` is the struct's size in bytes.
@@ -136,7 +137,12 @@ pub unsafe extern "C" fn lettafast_open(
     };
     if options.size as usize != size_of::<Options>() {
         // SAFETY: the caller's promise.
-        return unsafe { fail(error, &Failure::of_code(PANIC, "another size of the options")) };
+        return unsafe {
+            fail(
+                error,
+                &Failure::of_code(PANIC, "another size of the options"),
+            )
+        };
     }
     let isa = match options.isa {
         0 => Some(Isa::best()),
@@ -159,7 +165,8 @@ pub unsafe extern "C" fn lettafast_open(
         let transcript = Transcript::open(Path::new(OsStr::from_bytes(root)), relative, how)?;
         Ok(Box::into_raw(Box::new(Handle {
             transcript,
-            buffer: Vec::new(),
+            json: Json::default(),
+            text: Vec::new(),
         })))
     };
     // SAFETY: the caller's promise.
@@ -232,7 +239,9 @@ pub unsafe extern "C" fn lettafast_diagnostic(
     let make = || {
         // SAFETY: the caller's promise.
         let kept = unsafe { (*handle).transcript.diagnostics()? };
-        let found = usize::try_from(index).ok().and_then(|index| kept.get(index));
+        let found = usize::try_from(index)
+            .ok()
+            .and_then(|index| kept.get(index));
         Ok(found.map_or_else(|| Failure::of_code(0, ""), Failure::of_fault))
     };
     // SAFETY: the caller's promise.
@@ -353,10 +362,10 @@ pub unsafe extern "C" fn lettafast_content(
         // SAFETY: the caller's promise.
         let (handle, name) = unsafe { (&mut *handle, borrow(name, name_length)) };
         let range = handle.transcript.content(name, part, start, length)?;
-        handle.buffer = range.text;
+        handle.text = range.text;
         Ok(TextView {
-            bytes: handle.buffer.as_ptr(),
-            length: handle.buffer.len() as u64,
+            bytes: handle.text.as_ptr(),
+            length: handle.text.len() as u64,
             start: range.start,
             end: range.end,
             size: range.size,
@@ -383,18 +392,19 @@ unsafe fn borrow<'a>(bytes: *const u8, length: u64) -> &'a [u8] {
 /// As for `lettafast_summary`.
 unsafe fn lend(
     handle: *mut Handle,
-    make: impl FnOnce(&mut Handle) -> Result<(Vec<u8>, u64)>,
+    make: impl FnOnce(&mut Handle) -> Result<(Json, u64)>,
     out: *mut View,
     error: *mut Failure,
 ) -> i32 {
     let make = || {
         // SAFETY: the caller's promise.
         let handle = unsafe { &mut *handle };
-        let (bytes, next) = make(handle)?;
-        handle.buffer = bytes;
+        let (json, next) = make(handle)?;
+        handle.json = json;
+        let bytes = handle.json.as_bytes();
         Ok(View {
-            bytes: handle.buffer.as_ptr(),
-            length: handle.buffer.len() as u64,
+            bytes: bytes.as_ptr(),
+            length: bytes.len() as u64,
             next,
         })
     };
@@ -535,7 +545,10 @@ mod tests {
         assert_eq!((code, out), (PANIC, 7));
         let message = &error.excerpt[..error.excerpt_length as usize];
         let message = std::str::from_utf8(message).unwrap();
-        assert!(message.starts_with("out of luck (") && message.contains("lib.rs"), "{message}");
+        assert!(
+            message.starts_with("out of luck (") && message.contains("lib.rs"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -138,12 +138,16 @@ unsafe impl Block for Avx2 {
                 nonzero(_mm256_and_si256(low, set), _mm256_and_si256(high, set))
             };
             let small = splat(0x20);
-            let lower = Avx2(_mm256_or_si256(self.0, small), _mm256_or_si256(self.1, small));
+            let lower = Avx2(
+                _mm256_or_si256(self.0, small),
+                _mm256_or_si256(self.1, small),
+            );
             Escapes {
                 escapable: shares(escape::ESCAPABLE),
                 digits: shares(escape::DIGIT),
                 units: self.equal(b'u'),
                 surrogates: lower.equal(b'd'),
+                slashes: self.equal(b'/'),
             }
         }
     }

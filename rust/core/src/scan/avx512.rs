@@ -74,6 +74,7 @@ unsafe impl Block for Avx512 {
                 digits: _mm512_test_epi8_mask(class, splat(escape::DIGIT)),
                 units: _mm512_cmpeq_epi8_mask(self.0, splat(b'u')),
                 surrogates: _mm512_cmpeq_epi8_mask(lower, splat(b'd')),
+                slashes: _mm512_cmpeq_epi8_mask(self.0, splat(b'/')),
             }
         }
     }

@@ -27,6 +27,8 @@ pub struct Escapes {
     pub units: u64,
     /// `d` or `D`, with which the digits of a surrogate begin.
     pub surrogates: u64,
+    /// `/`, which the page does not escape.
+    pub slashes: u64,
 }
 
 /// 64 bytes in registers.

@@ -10,8 +10,8 @@
 //! is never held. It stops only before a whole character, escape or surrogate pair.
 
 mod block;
-mod string;
 mod scalar;
+mod string;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -22,6 +22,7 @@ mod neon;
 
 use crate::entry::{Kind, Member, Members, Row, Stamp, is_clock, is_date};
 use crate::sink::{Flow, Sink};
+use crate::text::Measure;
 use block::Block;
 use string::{Text, string};
 
@@ -305,11 +306,20 @@ impl Scan {
             };
             left = Phase::Start;
             if let Some(member) = string_of {
+                let wanted = S::WANTS & member.bit() != 0;
+                let mut measure = Measure::PLAIN;
                 // SAFETY: the caller's promise.
-                match unsafe { string::<B>(bytes, at, end, &mut self.replaced) } {
+                let text = unsafe {
+                    if wanted {
+                        string::<B, true>(bytes, at, end, &mut self.replaced, &mut measure)
+                    } else {
+                        string::<B, false>(bytes, at, end, &mut self.replaced, &mut measure)
+                    }
+                };
+                match text {
                     Text::End(quote) => {
-                        if S::WANTS & member.bit() != 0 {
-                            sink.piece(member, &bytes[at..quote]);
+                        if wanted {
+                            sink.piece(member, &bytes[at..quote], measure);
                         }
                         at = quote + 1;
                         self.members |= member.bit();
@@ -321,8 +331,8 @@ impl Scan {
                         if view.base + stop as u64 - self.line > view.max_line {
                             return Step::Stop(Stop::Odd);
                         }
-                        if S::WANTS & member.bit() != 0 {
-                            sink.piece(member, &bytes[at..stop]);
+                        if wanted {
+                            sink.piece(member, &bytes[at..stop], measure);
                         }
                         self.phase = Phase::Inside(member);
                         view.at = stop;
@@ -396,14 +406,17 @@ fn name(bytes: &[u8], at: usize) -> Option<(Member, usize)> {
         b'c' => token(bytes, at, b"\"captured_at\":\"", Member::CapturedAt),
         b'n' => token(bytes, at, b"\"name\":\"", Member::Name),
         b'a' => token(bytes, at, b"\"argsText\":\"", Member::ArgsText),
-        b'r' if bytes[at + 7] == b'T' => {
-            token(bytes, at, b"\"resultText\":\"", Member::ResultText)
-        }
+        b'r' if bytes[at + 7] == b'T' => token(bytes, at, b"\"resultText\":\"", Member::ResultText),
         b'r' => token(bytes, at, b"\"resultOk\":", Member::ResultOk),
         b's' if bytes[at + 8] == b'l' => {
             token(bytes, at, b"\"source_line_id\":\"", Member::SourceLineId)
         }
-        b's' => token(bytes, at, b"\"source_message_id\":\"", Member::SourceMessageId),
+        b's' => token(
+            bytes,
+            at,
+            b"\"source_message_id\":\"",
+            Member::SourceMessageId,
+        ),
         _ => None,
     }
 }
@@ -459,10 +472,27 @@ mod tests {
 
     /// Bytes rich in what matters to a string: quotes, backslashes, controls, sequences.
     fn bytes(random: &mut Random, length: usize) -> Vec<u8> {
-        const PIECES: [&[u8]; 18] = [
-            b"a", b"plain text without anything", b"\"", b"\\", b"\\\\", b"\\n", b"\\u00e9",
-            b"\\ud83d\\ude00", b"\\ud83d", b"\\x", b"\x01", b"\n", "é".as_bytes(),
-            "漢字".as_bytes(), "😀".as_bytes(), b"\xC3", b"\xED\xA0\x80", b"\xF4\x90\x80\x80",
+        const PIECES: [&[u8]; 20] = [
+            b"\\/001f",
+            b"\\u001b[0m",
+            b"a",
+            b"plain text without anything",
+            b"\"",
+            b"\\",
+            b"\\\\",
+            b"\\n",
+            b"\\u00e9",
+            b"\\ud83d\\ude00",
+            b"\\ud83d",
+            b"\\x",
+            b"\x01",
+            b"\n",
+            "é".as_bytes(),
+            "漢字".as_bytes(),
+            "😀".as_bytes(),
+            b"\xC3",
+            b"\xED\xA0\x80",
+            b"\xF4\x90\x80\x80",
         ];
         let mut bytes = Vec::new();
         while bytes.len() < length {
@@ -568,7 +598,8 @@ mod tests {
             self.0.clear();
         }
 
-        fn piece(&mut self, _member: Member, raw: &[u8]) {
+        fn piece(&mut self, _member: Member, raw: &[u8], measure: Measure) {
+            assert_eq!(measure, crate::text::measure(raw), "{raw:x?}");
             self.0.extend_from_slice(raw);
         }
 
@@ -589,7 +620,9 @@ mod tests {
             if round % 2 == 0 {
                 // Mostly well-formed: take out what is not.
                 body.retain(|byte| *byte >= 0x20 && *byte != b'"');
-                body = String::from_utf8_lossy(&body).replace("\\x", "x").into_bytes();
+                body = String::from_utf8_lossy(&body)
+                    .replace("\\x", "x")
+                    .into_bytes();
             }
             let mut line = HEAD.to_vec();
             line.extend_from_slice(&body);

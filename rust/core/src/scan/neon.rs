@@ -53,10 +53,7 @@ unsafe fn ill_formed(bytes: &[u8], at: usize) -> uint8x16_t {
         );
         let third = vqsubq_u8(quarter(bytes, at - 2), vdupq_n_u8(utf8::THIRD));
         let fourth = vqsubq_u8(quarter(bytes, at - 3), vdupq_n_u8(utf8::FOURTH));
-        let continued = vandq_u8(
-            vorrq_u8(third, fourth),
-            vdupq_n_u8(utf8::TWO_CONTINUATIONS),
-        );
+        let continued = vandq_u8(vorrq_u8(third, fourth), vdupq_n_u8(utf8::TWO_CONTINUATIONS));
         let error = veorq_u8(special, continued);
         vtstq_u8(error, error)
     }
@@ -116,6 +113,7 @@ unsafe impl Block for Neon {
                 digits: shares(escape::DIGIT),
                 units: self.equal(b'u'),
                 surrogates: lower.equal(b'd'),
+                slashes: self.equal(b'/'),
             }
         }
     }

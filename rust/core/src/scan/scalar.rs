@@ -18,7 +18,11 @@ fn mask(bytes: [u8; WIDTH], is: impl Fn(u8) -> bool) -> u64 {
 unsafe impl Block for Scalar {
     #[inline(always)]
     unsafe fn load(bytes: &[u8], at: usize) -> Self {
-        Scalar(bytes[at..at + WIDTH].try_into().expect("the slice is 64 bytes long"))
+        Scalar(
+            bytes[at..at + WIDTH]
+                .try_into()
+                .expect("the slice is 64 bytes long"),
+        )
     }
 
     #[inline(always)]
@@ -33,14 +37,14 @@ unsafe impl Block for Scalar {
 
     #[inline(always)]
     unsafe fn escapes(self) -> Escapes {
-        let class = |byte: u8| {
-            escape::LOW[usize::from(byte & 15)] & escape::HIGH[usize::from(byte >> 4)]
-        };
+        let class =
+            |byte: u8| escape::LOW[usize::from(byte & 15)] & escape::HIGH[usize::from(byte >> 4)];
         Escapes {
             escapable: mask(self.0, |byte| class(byte) & escape::ESCAPABLE != 0),
             digits: mask(self.0, |byte| class(byte) & escape::DIGIT != 0),
             units: mask(self.0, |byte| byte == b'u'),
             surrogates: mask(self.0, |byte| byte | 0x20 == b'd'),
+            slashes: mask(self.0, |byte| byte == b'/'),
         }
     }
 

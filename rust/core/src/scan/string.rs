@@ -1,6 +1,12 @@
 //! One string of a line, from its first byte to its closing quote.
 
 use super::block::{Block, Specials, WIDTH};
+use crate::text::{Measure, is_page_form};
+
+/// Bytes of an escape with `u`.
+const LONG_ESCAPE: usize = 6;
+/// Bytes of an escaped surrogate pair.
+const LONGEST_ESCAPE: usize = 12;
 
 /// What became of a string.
 pub enum Text {
@@ -12,18 +18,20 @@ pub enum Text {
     Odd,
 }
 
-/// Scans the string whose body goes on at `at`, and counts lone surrogates.
+/// Scans the string whose body goes on at `at`, counts lone surrogates, and where `MEASURED`
+/// adds to `measure`.
 ///
 /// The body so far must be well-formed and end at a whole character and escape.
 ///
 /// # Safety
 /// The instructions of `B` are available and enabled.
 #[inline(always)]
-pub unsafe fn string<B: Block>(
+pub unsafe fn string<B: Block, const MEASURED: bool>(
     bytes: &[u8],
     mut at: usize,
     end: usize,
     replaced: &mut u64,
+    measure: &mut Measure,
 ) -> Text {
     // Whether the block before ended inside a character.
     let mut open = false;
@@ -69,12 +77,21 @@ pub unsafe fn string<B: Block>(
                         *replaced += lone;
                         next = next.max(after);
                     }
-                    Units::Cut => return tail(bytes, whole(bytes, at, open), end, replaced),
+                    Units::Cut => {
+                        return tail(bytes, whole(bytes, at, open), end, replaced, measure);
+                    }
                     Units::Odd => return Text::Odd,
                 }
             }
             if escaped & !kinds.escapable != 0 {
                 return Text::Odd;
+            }
+            if MEASURED {
+                let long = units | kinds.slashes & escaped;
+                measure.saved += u64::from((escaped & !long).count_ones());
+                if long != 0 {
+                    measure_one_by_one(bytes, at, long, measure);
+                }
             }
         }
         let body = before(quotes);
@@ -95,7 +112,7 @@ pub unsafe fn string<B: Block>(
         }
         at = next;
     }
-    tail(bytes, whole(bytes, at, open), end, replaced)
+    tail(bytes, whole(bytes, at, open), end, replaced, measure)
 }
 
 /// Where to go on when the last byte of the block at `at` escapes the first of the next one.
@@ -109,8 +126,15 @@ fn last_byte(at: usize) -> usize {
 }
 
 /// The last bytes of a buffer, one by one.
-fn tail(bytes: &[u8], mut at: usize, end: usize, replaced: &mut u64) -> Text {
+fn tail(
+    bytes: &[u8],
+    mut at: usize,
+    end: usize,
+    replaced: &mut u64,
+    measure: &mut Measure,
+) -> Text {
     while at < end {
+        let before = at;
         match bytes[at] {
             b'"' => return Text::End(at),
             0..0x20 => return Text::Odd,
@@ -144,6 +168,9 @@ fn tail(bytes: &[u8], mut at: usize, end: usize, replaced: &mut u64) -> Text {
                 }
                 at += length;
             }
+        }
+        if bytes[before] == b'\\' {
+            measure.and(&bytes[before..at]);
         }
     }
     Text::Part(at)
@@ -181,6 +208,27 @@ fn units_one_by_one(bytes: &[u8], at: usize, end: usize, mut units: u64) -> Unit
     Units::Right { lone, after }
 }
 
+/// Measures the escapes of the block at `at` that are not simply one byte of text and in the
+/// page's form: their second bytes stand at `long`.
+#[inline(never)]
+fn measure_one_by_one(bytes: &[u8], at: usize, mut long: u64, measure: &mut Measure) {
+    let mut after = at;
+    while long != 0 {
+        let escape = at + long.trailing_zeros() as usize - 1;
+        long &= long - 1;
+        let is_long = bytes[escape + 1] == b'u';
+        if is_long && is_page_form(&bytes[escape..escape + LONG_ESCAPE]) {
+            // Mostly `\u001b`, with which terminal colors begin.
+            measure.saved += LONG_ESCAPE as u64 - 1;
+        } else if escape >= after {
+            measure.and(&bytes[escape..escape + LONGEST_ESCAPE]);
+            if is_long && unit(bytes, escape + 2, bytes.len()) == Unit::Pair {
+                after = escape + LONGEST_ESCAPE;
+            }
+        }
+    }
+}
+
 /// Which backslashes begin an escape, and which bytes they escape.
 ///
 /// In each run of backslashes every other one begins an escape. Adding the odd bits
@@ -215,6 +263,7 @@ fn whole(bytes: &[u8], at: usize, open: bool) -> usize {
     }
 }
 
+#[derive(PartialEq)]
 enum Unit {
     /// No surrogate.
     Scalar,
