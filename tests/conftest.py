@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-from typing import Any
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
 
-from lettafast import Limits, Transcript, _backend, open_transcript
-from oracle import Oracle
-from support import BACKENDS, PROFILE, load
+from lettafast import _backend
+from support import BACKENDS, PROFILE, Desk, load
 
 hypothesis.settings.register_profile(
     "ci", deadline=None, derandomize=True, database=None, max_examples=150
@@ -42,37 +40,8 @@ def source_backend(
     return chosen
 
 
-class Desk:
-    """A folder with one transcript in it, and what was opened there."""
-
-    def __init__(self, folder: pathlib.Path) -> None:
-        self.folder = folder
-        self.path = folder / "transcript.jsonl"
-        self._opened: list[Transcript] = []
-
-    def open(self, data: bytes | None = None, mode: Any = "strict", **limits: int) -> Transcript:
-        """Opens the transcript, after writing `data` to it when that is given."""
-        if data is not None:
-            self.path.write_bytes(data)
-        transcript = open_transcript(self.path, mode, Limits(**limits))
-        self._opened.append(transcript)
-        return transcript
-
-    def oracle(self, **options: Any) -> Oracle:
-        """The plain answers for the file as it is now."""
-        status = os.stat(self.path)
-        return Oracle(self.path.read_bytes(), status.st_dev, status.st_ino, **options)
-
-    def close(self) -> None:
-        for transcript in self._opened:
-            transcript.close()
-        # pytest keeps the folders of several runs: not the large files in them.
-        if self.path.is_file() and self.path.stat().st_size > 1 << 20:
-            self.path.unlink()
-
-
 @pytest.fixture
-def desk(tmp_path: pathlib.Path) -> Any:
+def desk(tmp_path: pathlib.Path) -> Iterator[Desk]:
     desk = Desk(tmp_path)
     yield desk
     desk.close()

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import lettafast
-from lettafast import Transcript, _backend
+from lettafast import Limits, Transcript, _backend, open_transcript
+from oracle import Oracle
 
 ROOT = pathlib.Path(__file__).parents[1]
 CASES = ROOT / "fixtures" / "cases"
@@ -138,6 +139,35 @@ def run_python(code: str, *arguments: str, **environ: str) -> dict[str, Any]:
     if done.returncode != 0:
         raise AssertionError(done.stderr.decode(errors="replace") or f"exit {done.returncode}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+class Desk:
+    """A folder with one transcript in it, and what was opened there."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = folder
+        self.path = folder / "transcript.jsonl"
+        self._opened: list[Transcript] = []
+
+    def open(self, data: bytes | None = None, mode: Any = "strict", **limits: int) -> Transcript:
+        """Opens the transcript, after writing `data` to it when that is given."""
+        if data is not None:
+            self.path.write_bytes(data)
+        transcript = open_transcript(self.path, mode, Limits(**limits))
+        self._opened.append(transcript)
+        return transcript
+
+    def oracle(self, **options: Any) -> Oracle:
+        """The plain answers for the file as it is now."""
+        status = os.stat(self.path)
+        return Oracle(self.path.read_bytes(), status.st_dev, status.st_ino, **options)
+
+    def close(self) -> None:
+        for transcript in self._opened:
+            transcript.close()
+        # pytest keeps the folders of several runs: not the large files in them.
+        if self.path.is_file() and self.path.stat().st_size > 1 << 20:
+            self.path.unlink()
 
 
 def as_dict(record: Any) -> dict[str, Any]:

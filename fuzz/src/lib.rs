@@ -66,9 +66,9 @@ fn entries(transcript: &mut Transcript) -> Vec<u8> {
         let (rows, next) = transcript
             .entries(at, end)
             .expect("rows that were accepted");
-        std::str::from_utf8(&rows).expect("UTF-8");
+        std::str::from_utf8(rows.as_bytes()).expect("UTF-8");
         assert!(next > at, "a reading that stands still at {at}");
-        all.extend_from_slice(&rows);
+        all.extend_from_slice(rows.as_bytes());
         at = next;
     }
     all
@@ -152,8 +152,8 @@ pub fn page(data: &[u8]) {
         let page = transcript
             .page(before.as_deref().map(str::as_bytes), limit)
             .expect("a page");
-        let page = String::from_utf8(page).expect("UTF-8");
-        let Some(older) = older(&page) else { break };
+        let page = std::str::from_utf8(page.as_bytes()).expect("UTF-8");
+        let Some(older) = older(page) else { break };
         let last = before.as_deref().map_or(end, offset);
         assert!(offset(&older) < last, "{older} does not lie before {last}");
         before = Some(older);
@@ -161,7 +161,7 @@ pub fn page(data: &[u8]) {
     let mut at = 0;
     while at < end {
         let (page, next) = transcript.appended(at).expect("a page of appended rows");
-        std::str::from_utf8(&page).expect("UTF-8");
+        std::str::from_utf8(page.as_bytes()).expect("UTF-8");
         assert!(next > at, "a following that stands still at {at}");
         at = next;
     }

@@ -220,8 +220,6 @@ _DIGITS = re.compile(rb"[0-9]*")
 _NULS = re.compile(rb"\0*")
 _HEX = b"0123456789abcdefABCDEF"
 _BAD_ESCAPE = re.compile(rb"\\(?:[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{4}))")
-# The first must be: what is left of backslashes then begins an escape.
-_FREQUENT_ESCAPES = (b"\\\\", b'\\"', b"\\n", b"\\t")
 _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -246,6 +244,8 @@ class _Walk:
 
     def __init__(self, line: bytes, *, lenient: bool, keep: bool) -> None:
         self.line = line
+        # The bytes as characters, for `json`; not for a long line.
+        self.text = None if _LOOSE or len(line) > LONG_LINE else line.decode("latin-1")
         self.at = 0
         self.lenient = lenient
         self.keep = keep
@@ -372,15 +372,16 @@ class _Walk:
 
     def string(self, *, keep: bool) -> tuple[str, int]:
         """A string's text ("" without `keep`) and how many lone surrogates were replaced in it."""
+        whole = self.whole()
         self.at += 1
         # As UTF-8: four times smaller than a text in which one character is wide.
         kept = bytearray()
         replaced, closed, window = 0, False, _FIRST_WINDOW
         while not closed:
-            raw, closed = self.piece(window)
+            raw, closed = (whole, True) if whole is not None else self.piece(window)
             window = min(4 * window, _WINDOW)
-            surrogates = _SURROGATE_ESCAPE.search(raw) is not None
             self.at += len(raw)
+            surrogates = _SURROGATE_ESCAPE.search(raw) is not None
             if not (keep or surrogates):
                 continue
             if b"\\" in raw:
@@ -394,34 +395,39 @@ class _Walk:
         self.at += 1
         return kept.decode(), replaced
 
+    def whole(self) -> bytes | None:
+        """The string's bytes when `json` finds it right and it is UTF-8; None tells nothing."""
+        if self.text is None:
+            return None
+        try:
+            _, end = _scan(self.text, self.at)
+            raw = self.line[self.at + 1 : end - 1]
+            codecs.utf_8_decode(raw, "strict", True)  # noqa: FBT003 - it takes no keywords
+        except ValueError:
+            return None
+        return raw
+
     def piece(self, window: int) -> tuple[bytes, bool]:
         """The string's next bytes, at most `window`, and whether the string ends behind them.
 
         They are cut where no escape, no pair of escapes and no character is cut in two.
         """
         line, start = self.line, self.at
-        quote = line.find(b'"', start, start + window)
-        raw = plain = line[start : quote if quote >= 0 else start + window]
+        # What is left of backslashes then begins an escape, and the first quote ends the string.
+        raw = line[start : start + window]
+        plain = raw.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+        quote = plain.find(b'"')
         closed = quote >= 0
-        if b"\\" in raw:
-            raw = line[start : start + window]
-            # What is left of quotes then ends the string.
-            plain = raw
-            for escape in _FREQUENT_ESCAPES:
-                plain = plain.replace(escape, b"__")
-            quote = plain.find(b'"')
-            closed = quote >= 0
-            if closed:
-                raw, plain = raw[:quote], plain[:quote]
         cut = not closed and start + len(raw) < len(line)
+        end = quote if closed else len(raw)
         if cut:
-            last = plain.rfind(b"\\", len(plain) - 6)
-            end = len(plain) if last < 0 else last
+            escape = plain.rfind(b"\\", end - 6)
+            end = end if escape < 0 else escape
             if plain[end - 6 : end - 4] == b"\\u" and _PAIR.match(line, start + end - 6):
                 end -= 6
-            raw, plain = raw[:end], plain[:end]
+        raw, plain = raw[:end], plain[:end]
         wrong: list[tuple[int, RefusedReason]] = []
-        if b"\\" in plain and (bad := _BAD_ESCAPE.search(plain)):
+        if bad := _BAD_ESCAPE.search(plain):
             at = start + bad.start() + 1
             if line[at] == ord("u"):
                 at += 1
@@ -433,11 +439,10 @@ class _Walk:
             is_end = line[at] == _LF
             reason = RefusedReason.MALFORMED_JSON if is_end else RefusedReason.CONTROL_CHARACTER
             wrong.append((at, reason))
-        if not raw.isascii():
-            try:
-                raw = raw[: codecs.utf_8_decode(raw, "strict", not cut)[1]]
-            except UnicodeDecodeError as error:
-                wrong.append((start + error.start, RefusedReason.INVALID_UTF8))
+        try:
+            raw = raw[: codecs.utf_8_decode(raw, "strict", not cut)[1]]
+        except UnicodeDecodeError as error:
+            wrong.append((start + error.start, RefusedReason.INVALID_UTF8))
         if wrong:
             # The first; the wrong byte of an escape is that before it is anything else.
             at, reason = min(wrong, key=itemgetter(0))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -11,10 +13,19 @@ import pytest
 
 import make_cases
 from lettafast import RefusedReason, TranscriptRefused
-from support import CASES, ROOT, append, diagnostics, entries
+from support import CASES, ROOT, Desk, append, diagnostics, entries, fast_folder
 
 NAMES = sorted(path.stem for path in CASES.glob("*.jsonl"))
 FAULT = ("reason", "line", "line_offset", "offset", "field", "excerpt")
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    """In memory, because these are thousands of small files."""
+    with fast_folder() as folder:
+        desk = Desk(pathlib.Path(folder))
+        yield desk
+        desk.close()
 
 
 @cache

@@ -24,8 +24,8 @@ def test_the_native_backend_says_so(native) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/maps")
 def test_its_library_is_mapped(native, desk) -> None:
     with open("/proc/self/maps") as file:
-        mapped = {line.split()[-1] for line in file if "r-xp" in line}
-    assert [name for name in mapped if "lettafast" in name and ".so" in name]
+        mapped = [line for line in file if "r-xp" in line]
+    assert [line for line in mapped if "lettafast" in line and ".so" in line]
 
 
 def test_it_reads_without_the_pure_backend(native, desk) -> None:

@@ -19,11 +19,10 @@ pub fn base_id(source: &Source, status: &Status) -> Result<String> {
     hash.update(format!("{}:{}:", status.dev, status.ino));
     hash.update(&first);
     let digest = hash.finalize();
-    let mut id = String::from("v1-");
-    for byte in &digest[..8] {
-        id.push_str(&format!("{byte:02x}"));
-    }
-    Ok(id)
+    let eight = digest[..8]
+        .iter()
+        .fold(0, |number, &byte| number << 8 | u64::from(byte));
+    Ok(format!("v1-{eight:016x}"))
 }
 
 /// The histories that one object has met: how often each was arrived at.

@@ -18,6 +18,7 @@ pub struct Counts {
 
 impl Counts {
     /// Rows of all kinds.
+    #[must_use]
     pub fn entries(&self) -> u64 {
         self.kinds.iter().sum()
     }

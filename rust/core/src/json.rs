@@ -74,7 +74,7 @@ pub fn line<S: Sink>(
         sink,
         lenient,
         start,
-        max_line,
+        limit: max_line,
         notes,
         field: None,
         piece: Vec::new(),
@@ -103,7 +103,8 @@ struct Line<'l, 'w, S: Sink> {
     sink: &'l mut S,
     lenient: bool,
     start: u64,
-    max_line: u64,
+    /// Most bytes of the line before its LF.
+    limit: u64,
     notes: &'l mut Vec<Found>,
     /// The member being read.
     field: Option<String>,
@@ -595,7 +596,7 @@ impl<S: Sink> Line<'_, '_, S> {
     }
 
     fn peek(&mut self) -> Parsed<u8> {
-        if self.window.rest().is_empty() && self.window.offset() - self.start > self.max_line {
+        if self.window.rest().is_empty() && self.window.offset() - self.start > self.limit {
             return Err(Halt::Long);
         }
         self.window.peek()?.ok_or(Halt::Tail)

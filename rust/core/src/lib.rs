@@ -22,6 +22,7 @@ mod json_text;
 mod page;
 mod reader;
 #[allow(unsafe_code)] // vector instructions
+#[allow(clippy::inline_always)] // what is not inlined is compiled without them
 pub mod scan;
 mod sink;
 pub mod source;

@@ -16,7 +16,7 @@ const STEP_BACK: u64 = 4 << 10;
 
 /// What a page says besides its turns.
 struct Head {
-    empty: bool,
+    state: &'static str,
     /// Its first byte, or none where the transcript has no entry.
     cursor: Option<u64>,
     /// Whether an entry lies before it.
@@ -41,7 +41,7 @@ impl Transcript {
         let Some(start) = open.start(end, limit, self.options.max_page_bytes)? else {
             let empty = open.index.units.is_empty();
             let head = Head {
-                empty,
+                state: if empty { "empty" } else { "ok" },
                 cursor: (!empty).then_some(end),
                 has_older: false,
                 starts_mid_turn: false,
@@ -72,7 +72,11 @@ impl Open {
         self.rows(start, end, BLOCK, &mut writer)?;
         let Some((first, kind)) = writer.first else {
             let head = Head {
-                empty: self.index.units.is_empty(),
+                state: if self.index.units.is_empty() {
+                    "empty"
+                } else {
+                    "ok"
+                },
                 cursor: None,
                 has_older: false,
                 starts_mid_turn: false,
@@ -87,7 +91,7 @@ impl Open {
         }
         let last_is_user = writer.last == Some(Kind::User);
         let head = Head {
-            empty: false,
+            state: "ok",
             cursor: Some(first),
             has_older: self.index.units_before(first) > 0,
             starts_mid_turn: kind != Kind::User && self.follows_in_turn(first)?,
@@ -310,7 +314,7 @@ impl Head {
         let mut head = Vec::with_capacity(HEAD);
         let mut put = |text: &str| head.extend_from_slice(text.as_bytes());
         put(r#"{"v":1,"source":"letta-transcript","state":""#);
-        put(if self.empty { "empty" } else { "ok" });
+        put(self.state);
         put(r#"","history_id":"#);
         match history {
             "" => put("null"),

@@ -65,7 +65,7 @@ pub fn read<S: Sink>(
             End::Long => (None, Some(too_long(start, rules.max_line))),
         };
         if found.is_some() {
-            if !window.to_lf()? {
+            if !window.find_lf()? {
                 return Ok((start, line));
             }
             window.pass();
@@ -129,7 +129,7 @@ pub fn byte_order_mark(source: &Source, limit: u64) -> Result<Option<Fault>> {
         return Ok(None);
     }
     let mut window = Window::new(source, 0, limit, 4 << 10);
-    let lf = if window.to_lf()? {
+    let lf = if window.find_lf()? {
         window.offset()
     } else {
         limit
@@ -154,14 +154,14 @@ fn fault(source: &Source, line: u64, line_offset: u64, lf: u64, found: Found) ->
         line_offset,
         offset: found.offset,
         field: found.field,
-        excerpt: bytes.iter().map(printable).collect(),
+        excerpt: bytes.into_iter().map(printable).collect(),
     })
 }
 
-fn printable(byte: &u8) -> String {
+fn printable(byte: u8) -> String {
     match byte {
         b'\\' => "\\x5c".to_owned(),
-        0x20..=0x7E => char::from(*byte).to_string(),
+        0x20..=0x7E => char::from(byte).to_string(),
         _ => format!("\\x{byte:02x}"),
     }
 }

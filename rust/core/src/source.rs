@@ -20,7 +20,7 @@ const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOCTTY);
-/// O_PATH needs only the right to pass through a folder, as opening a whole path does.
+/// `O_PATH` needs only the right to pass through a folder, as opening a whole path does.
 #[cfg(target_os = "linux")]
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
@@ -198,7 +198,12 @@ fn is_link(folder: &OwnedFd, name: &[u8]) -> bool {
         .is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Symlink)
 }
 
-#[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)] // the types differ between systems
+// The types differ between systems.
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap
+)]
 fn status_of(status: &Stat) -> Status {
     Status {
         dev: status.st_dev as u64,

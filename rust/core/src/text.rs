@@ -23,19 +23,15 @@ impl<'a> Iterator for Tokens<'a> {
     #[inline]
     fn next(&mut self) -> Option<Token<'a>> {
         let raw = self.0;
-        match raw.first()? {
-            b'\\' => {
-                let (meaning, length) = escape(raw);
-                let (this, rest) = raw.split_at(length);
-                self.0 = rest;
-                Some(Token::Escape(this, meaning))
-            }
-            _ => {
-                let (this, rest) = raw.split_at(plain(raw));
-                self.0 = rest;
-                Some(Token::Plain(this))
-            }
+        if *raw.first()? == b'\\' {
+            let (meaning, length) = escape(raw);
+            let (this, rest) = raw.split_at(length);
+            self.0 = rest;
+            return Some(Token::Escape(this, meaning));
         }
+        let (this, rest) = raw.split_at(plain(raw));
+        self.0 = rest;
+        Some(Token::Plain(this))
     }
 }
 
@@ -160,9 +156,9 @@ pub fn prefix(raw: &[u8], most: usize) -> usize {
         }
         at += match raw[at] {
             b'\\' => escape(&raw[at..]).1,
-            ..0x80 => 1,
-            ..0xE0 => 2,
-            ..0xF0 => 3,
+            0..0x80 => 1,
+            0x80..0xE0 => 2,
+            0xE0..0xF0 => 3,
             _ => 4,
         };
         left -= 1;

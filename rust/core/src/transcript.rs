@@ -366,7 +366,7 @@ impl Open {
         self.refuse_byte_order_mark(status)?;
         if self.searched > self.validated {
             let mut window = Window::new(&self.source, self.searched, status.size, SMALL_BLOCK);
-            if !window.to_lf().map_err(rewritten)? {
+            if !window.find_lf().map_err(rewritten)? {
                 self.searched = status.size;
                 self.status = status;
                 return Ok(false);

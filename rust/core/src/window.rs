@@ -97,7 +97,7 @@ impl<'a> Window<'a> {
     }
 
     /// Moves forward to the next LF, or answers false at the end of the view.
-    pub fn to_lf(&mut self) -> Result<bool> {
+    pub fn find_lf(&mut self) -> Result<bool> {
         loop {
             if let Some(found) = memchr::memchr(b'\n', self.rest()) {
                 self.at += found;
@@ -112,11 +112,10 @@ impl<'a> Window<'a> {
 
     /// Moves to a byte at or after the last accepted one, which may have been dropped already.
     pub fn seek(&mut self, offset: u64) {
-        if let Some(at) = offset.checked_sub(self.base) {
-            if at <= self.end as u64 {
-                self.at = usize::try_from(at).expect("it lies in the buffer");
-                return;
-            }
+        let end = self.base + self.end as u64;
+        if (self.base..=end).contains(&offset) {
+            self.at = usize::try_from(offset - self.base).expect("it lies in the buffer");
+            return;
         }
         self.base = offset;
         self.at = 0;

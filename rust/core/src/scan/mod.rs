@@ -33,6 +33,9 @@ const GIANT: usize = 32 << 10;
 /// Longest token that is compared as a whole: `"source_message_id":"`, or a time with its quote.
 const TOKEN: usize = 32;
 
+/// The members whose values are free strings.
+const STRINGS: Members = !(Member::Kind.bit() | Member::CapturedAt.bit() | Member::ResultOk.bit());
+
 /// Which instructions the fast pass uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -134,6 +137,10 @@ pub struct View<'a> {
 
 impl Scan {
     /// A pass that begins at a line.
+    ///
+    /// # Panics
+    /// Where this machine lacks the instructions.
+    #[must_use]
     pub fn new(isa: Isa) -> Scan {
         assert!(isa.is_available(), "{isa:?} is not available here");
         Scan {
@@ -156,6 +163,7 @@ impl Scan {
     }
 
     /// Whether it stands inside a line, and then where that line begins.
+    #[must_use]
     pub fn inside(&self) -> Option<u64> {
         (self.phase != Phase::Start).then_some(self.line)
     }
@@ -204,8 +212,7 @@ impl Scan {
     unsafe fn lines<B: Block, S: Sink>(&mut self, view: &mut View<'_>, sink: &mut S) -> Stop {
         loop {
             // SAFETY: the caller's promise.
-            let step = unsafe { self.line::<B, S>(view, sink) };
-            match step {
+            match unsafe { self.line::<B, S>(view, sink) } {
                 Step::Row(end) => {
                     let (start, kind) = (self.line, self.kind);
                     self.phase = Phase::Start;
@@ -270,37 +277,15 @@ impl Scan {
                         return Step::Stop(Stop::Odd);
                     }
                     at += length;
-                    match member {
-                        Member::Kind => {
-                            let Some(kind) = kind(bytes, at) else {
-                                return short(view, at, resume);
-                            };
-                            self.kind = Some(kind);
-                            at += kind.name().len() + 1;
-                            self.members |= member.bit();
-                            None
-                        }
-                        Member::CapturedAt => {
-                            if at + 25 > end {
-                                return short(view, at, resume);
-                            }
-                            if !self.time(&bytes[at..at + 25]) {
-                                return Step::Stop(Stop::Odd);
-                            }
-                            at += 25;
-                            self.members |= member.bit();
-                            None
-                        }
-                        Member::ResultOk => {
-                            self.ok = bytes[at..].starts_with(b"true");
-                            if !self.ok && !bytes[at..].starts_with(b"false") {
-                                return short(view, at, resume);
-                            }
-                            at += if self.ok { 4 } else { 5 };
-                            self.members |= member.bit();
-                            None
-                        }
-                        _ => Some(member),
+                    if STRINGS & member.bit() != 0 {
+                        Some(member)
+                    } else {
+                        let Some(after) = self.short_value(member, bytes, at, end) else {
+                            return short(view, at, resume);
+                        };
+                        at = after;
+                        self.members |= member.bit();
+                        None
                     }
                 }
             };
@@ -356,6 +341,35 @@ impl Scan {
                     };
                 }
                 _ => return short(view, at, resume),
+            }
+        }
+    }
+
+    /// The value of a member that is no free string: where it ends, when it is right.
+    #[inline(always)]
+    fn short_value(
+        &mut self,
+        member: Member,
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+    ) -> Option<usize> {
+        match member {
+            Member::Kind => {
+                let kind = kind(bytes, at)?;
+                self.kind = Some(kind);
+                Some(at + kind.name().len() + 1)
+            }
+            Member::ResultOk => {
+                self.ok = bytes[at..].starts_with(b"true");
+                if self.ok {
+                    return Some(at + 4);
+                }
+                bytes[at..].starts_with(b"false").then_some(at + 5)
+            }
+            _ => {
+                let after = at + 25;
+                (after <= end && self.time(&bytes[at..after])).then_some(after)
             }
         }
     }
@@ -497,7 +511,7 @@ mod tests {
         let mut bytes = Vec::new();
         while bytes.len() < length {
             if random.below(8) == 0 {
-                bytes.push(random.next() as u8);
+                bytes.push(random.next().to_le_bytes()[0]);
             } else {
                 bytes.extend_from_slice(PIECES[random.below(PIECES.len())]);
             }

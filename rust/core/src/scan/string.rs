@@ -156,8 +156,8 @@ fn tail(
             0x20..0x80 => at += 1,
             lead => {
                 let length = match lead {
-                    ..0xE0 => 2,
-                    ..0xF0 => 3,
+                    0x80..0xE0 => 2,
+                    0xE0..0xF0 => 3,
                     _ => 4,
                 };
                 if at + length > end {
@@ -312,13 +312,14 @@ fn hex(bytes: &[u8], at: usize) -> Option<u16> {
     Some(a << 12 | b << 8 | c << 4 | d)
 }
 
+/// What each byte is worth as a hexadecimal digit; more than 15 where it is none.
 const DIGITS: [u8; 256] = {
     let mut digits = [0xFF; 256];
-    let mut digit = 0;
-    while digit < 16 {
-        digits["0123456789abcdef".as_bytes()[digit] as usize] = digit as u8;
-        digits["0123456789ABCDEF".as_bytes()[digit] as usize] = digit as u8;
-        digit += 1;
+    let mut value = 0;
+    while value < 16_u8 {
+        digits[b"0123456789abcdef"[value as usize] as usize] = value;
+        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
+        value += 1;
     }
     digits
 };
