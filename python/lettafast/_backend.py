@@ -38,14 +38,14 @@ class Handle(Protocol):
         """Raises `CursorError`."""
 
     def appended_json(self, start: int) -> tuple[bytes, int]:
-        """The page of the rows from byte `start` on, cut at `max_page_bytes`, and where it ends.
+        """The page of the rows from byte `start` on, up to `max_page_bytes`, and where it ends.
 
         `start` begins a line within what was validated. A page that holds no row
         has no turns. The caller goes on from the second value until it is `validated()`.
         """
 
     def entries(self, start: int, end: int) -> tuple[list[Entry], int]:
-        """Some rows from byte `start` (a line's first byte) on, and where to go on; done at `end`."""
+        """Some rows from byte `start`, where a line begins, and where to go on; done at `end`."""
 
     def is_row(self, offset: int) -> bool:
         """Whether a row begins at byte `offset`, any number at all."""
@@ -57,7 +57,7 @@ class Handle(Protocol):
         """Whether rows were added. Raises `HistoryChanged`, `TranscriptRefused`."""
 
     def reopen(self) -> None:
-        """Opens the place again. Raises `SourceError`, `TranscriptRefused`; then nothing has changed."""
+        """Opens the place again, or raises `SourceError` or `TranscriptRefused`: no change."""
 
     def close(self) -> None:
         """Gives the descriptors back; no method is called after it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 from .errors import (
@@ -36,6 +37,7 @@ except (ImportError, OSError) as error:
         BackendReason.NOT_LOADABLE, f"the native library cannot be loaded: {error}"
     ) from error
 
+_loads: Callable[[bytes], Any]
 try:
     from orjson import loads as _loads
 except ImportError:
@@ -51,11 +53,11 @@ PANIC = -1
 RANGE = 501
 NO_SUCH_ISA = 601
 
-SOURCE = {code: reason for code, reason in enumerate(SourceReason, 1)}
-REFUSED = {code: reason for code, reason in enumerate(RefusedReason, 101)}
-HISTORY = {code: reason for code, reason in enumerate(HistoryReason, 201)}
+SOURCE = dict(enumerate(SourceReason, 1))
+REFUSED = dict(enumerate(RefusedReason, 101))
+HISTORY = dict(enumerate(HistoryReason, 201))
 CURSOR = {301: CursorReason.FORM, 302: CursorReason.NOT_A_LINE}
-REF = {code: reason for code, reason in enumerate(RefReason, 401)}
+REF = dict(enumerate(RefReason, 401))
 PARTS = {"text": 0, "input": 1, "output": 2}
 NO_PART = 3
 ISAS = {"scalar": 1, "avx2": 2, "avx512": 3, "neon": 4}
@@ -81,9 +83,7 @@ class NativeBackend:
         """The instructions that the scan takes where `LETTAFAST_SIMD` names none."""
         return {number: name for name, number in ISAS.items()}[lib.lettafast_isa()]
 
-    def open(
-        self, root: str, relative: str, name: str, mode: Mode, limits: Limits
-    ) -> NativeHandle:
+    def open(self, root: str, relative: str, name: str, mode: Mode, limits: Limits) -> NativeHandle:
         """See `_backend.Backend`."""
         return NativeHandle(root, relative, name, mode, limits)
 
@@ -153,9 +153,7 @@ class NativeHandle:
         found = ffi.new("lettafast_error *")
         kept: list[Diagnostic] = []
         while True:
-            self._check(
-                lib.lettafast_diagnostic(self._handle, len(kept), found, self._error)
-            )
+            self._check(lib.lettafast_diagnostic(self._handle, len(kept), found, self._error))
             if found.code == 0:
                 return tuple(kept)
             kept.append(Diagnostic(REFUSED[found.code].value, **_place(found)))

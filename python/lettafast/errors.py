@@ -124,11 +124,11 @@ class SourceError(LettafastError):
 
 
 class TranscriptRefused(LettafastError, ValueError):
-    """A strict reading met a fault; the transcript is refused as a whole.
+    r"""A strict reading met a fault; the transcript is refused as a whole.
 
     `line` counts from 1; `line_offset` and `offset` are bytes from the start of
     the file; `field` is the member concerned (at most 64 characters) or None;
-    `excerpt` is printable ASCII around `offset`, other bytes as `\\xNN`.
+    `excerpt` is printable ASCII around `offset`, other bytes as `\xNN`.
     """
 
     hint = "nothing was read: mend the line, or read leniently to skip and count what is damaged"
@@ -152,7 +152,9 @@ class TranscriptRefused(LettafastError, ValueError):
         self.field = field
         self.excerpt = excerpt
         quoted = f' "{_printable(field)}"' if field is not None else ""
-        super().__init__(f"{name}:{line}: {reason.value.replace('_', ' ')}{quoted} at byte {offset}")
+        super().__init__(
+            f"{name}:{line}: {reason.value.replace('_', ' ')}{quoted} at byte {offset}"
+        )
 
 
 class HistoryChanged(LettafastError):

@@ -30,8 +30,15 @@ def transcript_root(environ: Mapping[str, str] = os.environ) -> str:
     if not root:
         home = environ.get("HOME")
         if home is None:
-            home = pwd.getpwuid(os.getuid()).pw_dir
+            home = _home()
         root = os.path.join(home, ".letta", "transcripts")
     if not os.path.isabs(root):
         raise SourceError(SourceReason.BAD_NAME, root)
     return root
+
+
+def _home() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        raise SourceError(SourceReason.MISSING, "the home folder") from None

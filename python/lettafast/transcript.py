@@ -28,6 +28,9 @@ from .records import (
     Turn,
 )
 
+NO_TURNS = b'"turns":[]}'
+"""How a page without a row ends."""
+
 
 def open_transcript(
     path: str | os.PathLike[str], mode: Mode = "strict", limits: Limits | None = None
@@ -169,11 +172,15 @@ class Transcript:
         Looks every `poll` seconds. Ends with `HistoryChanged` or
         `TranscriptRefused`, or with `ValueError` once the transcript is closed.
         """
+        return (_page(self._loads(data)) for data in self.follow_json(poll))
+
+    def follow_json(self, poll: float = 0.25) -> Iterator[bytes]:
+        """`follow` as JSON bytes, a page each."""
         with self._lock:
             seen, opened = self._handle.validated(), self._opened
         return self._follow(seen, opened, poll)
 
-    def _follow(self, seen: int, opened: int, poll: float) -> Iterator[Page]:
+    def _follow(self, seen: int, opened: int, poll: float) -> Iterator[bytes]:
         while True:
             with self._lock:
                 handle = self._same(opened)
@@ -182,9 +189,8 @@ class Transcript:
             while seen < end:
                 with self._lock:
                     data, seen = self._same(opened).appended_json(seen)
-                page = _page(self._loads(data))
-                if page.turns:
-                    yield page
+                if not data.endswith(NO_TURNS):
+                    yield data
             time.sleep(poll)
 
     def reopen(self) -> None:

@@ -1,4 +1,4 @@
-"""`include/lettafast.h` says what the built library has, struct by struct and function by function."""
+"""`include/lettafast.h` says what the built library has: each struct and each function."""
 
 import pathlib
 import re

@@ -7,10 +7,6 @@ import os
 import select
 import sys
 import threading
-from dataclasses import asdict
-from typing import Any
-
-from lettafast.records import Page
 
 from . import output
 from .locate import add_path, open_from
@@ -34,19 +30,6 @@ examples:
   lettafast follow AGENT/CONVERSATION
   lettafast follow AGENT/CONVERSATION --json | jq -c '.turns[]'"""
 
-_TEXT_MEMBERS = ("kind", "text", "ref", "size")
-_TOOL_MEMBERS = (
-    "kind",
-    "ref",
-    "id",
-    "name",
-    "state",
-    "input",
-    "input_size",
-    "output",
-    "output_size",
-)
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
@@ -65,29 +48,16 @@ def run(args: argparse.Namespace) -> int:
         if output.is_terminal(sys.stderr):
             turns = human_count(transcript.summary.turns, "turn", "turns")
             output.note(f"{turns} so far; waiting for more (Ctrl-C ends)")
+        if args.json:
+            for data in transcript.follow_json():
+                output.write(data + b"\n")
+                output.flush()
         for page in transcript.follow():
-            if args.json:
-                output.write_json(_page(page))
-            else:
-                for number, turn in enumerate(page.turns):
-                    continued = number == 0 and page.starts_mid_turn
-                    output.write_text(renderer.turn(turn, continued=continued))
+            for number, turn in enumerate(page.turns):
+                continued = number == 0 and page.starts_mid_turn
+                output.write_text(renderer.turn(turn, continued=continued))
             output.flush()
     return 0
-
-
-def _page(page: Page) -> dict[str, Any]:
-    """The page with the members of `docs/PAGES.md`, in their order."""
-    value = asdict(page)
-    for turn in value["turns"]:
-        turn["parts"] = [_part(part) for part in turn["parts"]]
-    return value
-
-
-def _part(part: dict[str, Any]) -> dict[str, Any]:
-    if part["kind"] == "tool":
-        return {name: part[name] for name in _TOOL_MEMBERS}
-    return {name: part[name] for name in _TEXT_MEMBERS if part[name] is not None}
 
 
 def _watch_reader() -> None:
