@@ -12,11 +12,12 @@ import sys
 import tempfile
 import time
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import lettafast
-from lettafast import Limits, Transcript, _backend, open_transcript
+from lettafast import BackendError, Limits, Transcript, _backend, open_transcript
 from oracle import Oracle
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -41,6 +42,21 @@ def load(choice: str) -> _backend.Backend:
         if choice == "native" and PURE_ONLY:
             pytest.skip(f"THE NATIVE BACKEND IS NOT TESTED HERE ({error})")
         pytest.fail(f"the {choice} backend does not load: {error}")
+
+
+def instructions() -> list[str]:
+    """The sets of instructions that the native scan can be told to use on this machine."""
+    native = load("native")
+    found = []
+    for name in ("scalar", "avx2", "avx512", "neon"):
+        with mock.patch.dict(os.environ, {"LETTAFAST_SIMD": name}), fast_folder() as folder:
+            pathlib.Path(folder, "x").write_bytes(b"")
+            try:
+                native.open(folder, "x", "x", "strict", Limits()).close()
+            except BackendError:
+                continue
+            found.append(name)
+    return found
 
 
 def row(kind: str, **members: Any) -> bytes:

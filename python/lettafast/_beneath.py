@@ -107,7 +107,10 @@ class Root:
 
     def _folder(self, parts: list[str], name: str) -> int:
         """A descriptor of the folder that `parts` lead to."""
-        here = os.dup(self._fd)
+        try:
+            here = os.dup(self._fd)
+        except OSError as error:
+            raise _source_error(error, name) from None
         try:
             for part in parts:
                 below = _folder_at(part, here, name)

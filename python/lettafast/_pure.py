@@ -241,7 +241,9 @@ class PureHandle:
         start = units[first]
         if end - start > longest:
             start = self._cut(start, end)
-        return self._page(self._entries(start, end), end, newest=before is None)
+        rows = [entry for entry, _ in self._source.rows(start, end)]
+        self._check_units(rows, start, end)
+        return self._page(rows, end, newest=before is None)
 
     @_guarded
     def appended_json(self, start: int) -> tuple[bytes, int]:
@@ -293,11 +295,6 @@ class PureHandle:
         }
         return to_json(page)
 
-    def _entries(self, start: int, end: int) -> list[Entry]:
-        rows = [entry for entry, _ in self._source.rows(start, end)]
-        self._check_units(rows, start, end)
-        return rows
-
     def _check_units(self, rows: list[Entry], start: int, end: int) -> None:
         """The units from `start` to `end` must still begin where they did."""
         units = self._scan.units
@@ -307,17 +304,14 @@ class PureHandle:
             if kind is None or (kind != "user" and (index or not self._scan.leading)):
                 raise SourceChanged
 
-    def _unit(self, row: int) -> int:
-        """Where the unit of the row at byte `row` begins."""
-        units = self._scan.units
-        return units[bisect_right(units, row) - 1]
-
     def _goes_on(self, row: int) -> bool:
         """Whether the row at byte `row` and the row before it are of one assistant turn."""
-        unit = self._unit(row)
+        units = self._scan.units
+        index = bisect_right(units, row) - 1
+        unit = units[index]
         if unit == row:
             return False
-        if self._scan.leading and unit == self._scan.units[0]:
+        if index == 0 and self._scan.leading:
             return True
         return any(entry.offset != unit for entry, _ in self._source.rows(unit, row))
 
@@ -334,11 +328,10 @@ class PureHandle:
         """The first row of the page that ends at `end` and cannot hold all of its only unit."""
         longest = self._limits.max_page_bytes
         line = self._line_from(end - longest, end)
-        row = next((entry for entry, _ in self._source.rows(line, end)), None)
+        row, _ = next(self._source.rows(line, end), (None, 0))
+        row = row or self._row_before(line, unit)
         if row is None:
-            row = self._row_before(line, unit)
-            if row is None:
-                raise SourceChanged
+            raise SourceChanged
         first = row
         while (before := self._row_before(first.offset, unit)) and continues(before, first):
             first = before
@@ -380,9 +373,9 @@ class PureHandle:
         """The last row before byte `offset`, where a line begins, and not before byte `floor`."""
         while offset > floor:
             start = self._line_before(offset, floor)
-            found = next(self._source.rows(start, offset), None)
-            if found:
-                return found[0]
+            row = self._source.row_at(start, offset)
+            if row:
+                return row
             offset = start
         return None
 
@@ -424,8 +417,7 @@ class PureHandle:
         end = self._scan.progress.validated
         if not 0 <= offset < end or not self._begins_line(offset):
             return None
-        found = next(self._source.rows(offset, end), None)
-        return found[0] if found and found[0].offset == offset else None
+        return self._source.row_at(offset, end)
 
     @_guarded
     def is_row(self, offset: int) -> bool:
@@ -436,7 +428,9 @@ class PureHandle:
     def entries(self, start: int, end: int) -> tuple[list[Entry], int]:
         """The rows of about a block of lines from byte `start` on, and where to go on."""
         for lines in self._source.lines(start, start, end):
-            return self._entries(start, lines.end), lines.end
+            rows = [entry for entry, _ in self._source.rows_in(lines)]
+            self._check_units(rows, start, lines.end)
+            return rows, lines.end
         raise SourceChanged
 
     @_guarded

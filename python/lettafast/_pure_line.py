@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from .errors import RefusedReason
-from .records import KINDS, Entry, Kind
+from .records import KINDS, MAX_KEPT_DIAGNOSTICS, Entry, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,12 +49,17 @@ class Fault(Exception):
 
 
 class Row(NamedTuple):
-    """A line that `walk` found good. Notes are in the order of their bytes."""
+    """A line that `walk` found good.
+
+    `notes` are the first of the `noted` things that strict would refuse, in the
+    order of their bytes; no more are kept than anybody asks for.
+    """
 
     kind: Kind
     members: dict[str, Any]
     replaced: int
     notes: list[Fault]
+    noted: int
 
 
 def read(line: bytes, offset: int, *, lenient: bool) -> Entry:
@@ -66,7 +71,8 @@ def read(line: bytes, offset: int, *, lenient: bool) -> Entry:
             row = accept(text, 0, len(text) - 1, "utf-8")
     replaced = 0
     if row is None:
-        kind, members, replaced, _ = walk(line, lenient=lenient, first=offset == 0, keep=True)
+        walked = walk(line, lenient=lenient, first=offset == 0, keep=True)
+        kind, members, replaced = walked.kind, walked.members, walked.replaced
     else:
         kind, names, values = row
         members = dict(zip(names, values, strict=True))
@@ -254,15 +260,18 @@ class _Walk:
         # By name: value, where the name begins, surrogates replaced in the value.
         self.members: dict[str, tuple[Any, int, int]] = {}
         self.notes: list[Fault] = []
+        self.noted = 0
 
     def malformed(self, at: int | None = None) -> Fault:
         return Fault(RefusedReason.MALFORMED_JSON, self.at if at is None else at, self.field)
 
-    def note(self, fault: Fault) -> None:
-        """A fault that only strict refuses."""
+    def note(self, fault: Fault, *, late: bool = False) -> None:
+        """A fault that only strict refuses; a `late` one may stand before others."""
         if not self.lenient:
             raise fault
-        self.notes.append(fault)
+        self.noted += 1
+        if late or len(self.notes) < MAX_KEPT_DIAGNOSTICS:
+            self.notes.append(fault)
 
     def space(self) -> int:
         """Passes white space; returns the byte behind it."""
@@ -309,7 +318,7 @@ class _Walk:
         values = {name: value for name, (value, _, _) in self.members.items()}
         replaced = sum(count for _, _, count in self.members.values())
         self.notes.sort(key=lambda fault: fault.at)
-        return Row(cast("Kind", self.kind), values, replaced, self.notes)
+        return Row(cast("Kind", self.kind), values, replaced, self.notes, self.noted)
 
     def member(self) -> None:
         opening = self.at
@@ -348,7 +357,7 @@ class _Walk:
             raise Fault(RefusedReason.UNKNOWN_KIND, start, "kind")
         self.kind = cast("Kind", value)
         for name in [name for name in self.members if name not in _ALLOWED[value]]:
-            self.note(Fault(RefusedReason.UNKNOWN_FIELD, self.members[name][1], name))
+            self.note(Fault(RefusedReason.UNKNOWN_FIELD, self.members[name][1], name), late=True)
             del self.members[name]
 
     def name(self) -> str:
@@ -402,7 +411,7 @@ class _Walk:
         try:
             _, end = _scan(self.text, self.at)
             raw = self.line[self.at + 1 : end - 1]
-            codecs.utf_8_decode(raw, "strict", True)  # noqa: FBT003 - it takes no keywords
+            codecs.utf_8_decode(raw, "strict", True)
         except ValueError:
             return None
         return raw

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from array import array
 from codecs import utf_8_decode
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
@@ -112,42 +113,42 @@ class Source:
         return line
 
     def rows(self, start: int, end: int) -> Iterator[tuple[Entry, int]]:
-        """Each row whose line begins in `start` to `end`, both line starts, and its line's end.
+        """Each row from byte `start` to `end`, both line starts, and where its line ends.
 
-        Raises `SourceChanged` when there is no line end at `end`, and in strict
-        mode for a line that is no row.
+        Raises `SourceChanged` when no line ends at `end`, and as `rows_in` does.
         """
         reached = start
         for lines in self.lines(start, start, end):
-            offset, reached = lines.start, lines.end
-            for line in self._split(lines):
-                stop = offset + len(line) if line else lines.end
-                entry = self._entry(line, offset)
-                if entry is not None:
-                    yield entry, stop
-                offset = stop
+            yield from self.rows_in(lines)
+            reached = lines.end
         if reached != end:
             raise SourceChanged
 
-    @staticmethod
-    def _split(lines: Lines) -> Iterator[bytes]:
-        """Each line with its LF; nothing at all for one that is not held."""
-        data = lines.data
-        if data is None or len(data) > BLOCK:
-            yield data or b""
-            return
+    def rows_in(self, lines: Lines) -> Iterator[tuple[Entry, int]]:
+        """Each row of lines that were validated before, and where its line ends.
+
+        Raises `SourceChanged` in strict mode for a line that is no row.
+        """
+        data = lines.data or b""  # one that is too long is no row in lenient mode, else not here
         start = 0
         while start < len(data):
-            stop = data.index(b"\n", start) + 1
-            yield data[start:stop]
-            start = stop
+            end = data.index(b"\n", start) + 1
+            entry = self._entry(data[start:end], lines.start + start)
+            if entry is not None:
+                yield entry, lines.start + end
+            start = end
+
+    def row_at(self, offset: int, end: int) -> Entry | None:
+        """The row of the line that begins at `offset`, in lines that end at `end`."""
+        for lines in self.lines(offset, offset, end):
+            entry, _ = next(self.rows_in(lines), (None, 0))
+            return entry if entry and entry.offset == offset else None
+        raise SourceChanged
 
     def _entry(self, line: bytes, offset: int) -> Entry | None:
-        if line and len(line) - 1 <= self.limits.max_line_bytes:
-            try:
+        with suppress(Fault):
+            if len(line) - 1 <= self.limits.max_line_bytes:
                 return read(line, offset, lenient=self.lenient)
-            except Fault:
-                pass
         if not self.lenient:
             raise SourceChanged
         return None
@@ -247,7 +248,7 @@ class Scan:
     def _refuse_bom(self, size: int) -> None:
         head = self.source.read(0, min(size, _EXCERPT))
         if head.startswith(BOM):
-            self._fault(Fault(RefusedReason.BOM, 0), 0, _excerpt(head.split(b"\n")[0], 0))
+            self._fault(Fault(RefusedReason.BOM, 0), 0, head)
 
     def _take_block(self, block: bytes, offset: int) -> None:
         """Judges the lines of `block`; the first begins at byte `offset` of the file."""
@@ -258,12 +259,13 @@ class Scan:
         start = 0
         while start < len(text):
             end = text.index("\n", start)
-            row = accept(text, start, end, "latin-1") if sure else _accept_alone(block[start:end])
-            if row and end - start <= longest:
+            if end - start > longest:
+                self._too_long(offset + start, offset + end + 1)
+            elif row := (
+                accept(text, start, end, "latin-1") if sure else _accept_alone(block[start:end])
+            ):
                 progress.lines += 1
                 self._row(row[0], offset + start)
-            elif end - start > longest:
-                self._too_long(offset + start, offset + end + 1)
             else:
                 self._walk(block[start : end + 1], offset + start)
                 # `json` takes LF for white space: now it is shown no more than one line.
@@ -274,16 +276,14 @@ class Scan:
         progress = self.progress
         first = progress.lines == 0
         progress.lines += 1
-        row = None
         try:
             row = walk(line, lenient=self.source.lenient, first=first, keep=False)
-            found = row.notes
         except Fault as fault:
-            # Its traceback would hold this frame, which holds it.
-            found = [fault.with_traceback(None)]
-        for note in found:
-            self._fault(note, offset, _excerpt(line[:-1], note.at))
-        if row is not None:
+            self._fault(fault, offset, line)
+        else:
+            for note in row.notes:
+                self._fault(note, offset, line)
+            progress.diagnostics_total += row.noted - len(row.notes)
             progress.replaced += row.replaced
             self._row(row.kind, offset)
 
@@ -292,12 +292,13 @@ class Scan:
         at = self.source.limits.max_line_bytes
         first = max(at - _EXCERPT, 0)
         near = self.source.read(start + first, min(start + at + _EXCERPT, end - 1))
-        fault = Fault(RefusedReason.LINE_TOO_LONG, at)
-        self._fault(fault, start, _excerpt(near, at - first))
+        self._fault(Fault(RefusedReason.LINE_TOO_LONG, at), start, near, first)
 
-    def _fault(self, fault: Fault, line_offset: int, excerpt: str) -> None:
+    def _fault(self, fault: Fault, line_offset: int, near: bytes, near_at: int = 0) -> None:
+        """Refuses the transcript, or keeps a diagnostic; `near` is the line from `near_at` on."""
         progress = self.progress
         line, offset = max(progress.lines, 1), line_offset + fault.at
+        excerpt = _excerpt(near, fault.at - near_at)
         if not self.source.lenient:
             raise TranscriptRefused(
                 fault.reason,
@@ -343,8 +344,8 @@ def _accept_alone(line: bytes) -> tuple[Kind, tuple[str, ...], tuple[Any, ...]] 
 
 
 def _excerpt(line: bytes, at: int) -> str:
-    """What is around byte `at`, printable ASCII as it is, other bytes in hexadecimal."""
-    near = line[max(at - _EXCERPT, 0) : at + _EXCERPT]
+    """What is around byte `at` of `line`, printable ASCII as it is, other bytes in hexadecimal."""
+    near = line[max(at - _EXCERPT, 0) : at] + line[at : at + _EXCERPT].split(b"\n")[0]
     return "".join(
         chr(byte) if 0x20 <= byte <= 0x7E and byte != 0x5C else f"\\x{byte:02x}" for byte in near
     )

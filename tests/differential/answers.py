@@ -7,11 +7,12 @@ import json
 import os
 import re
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from lettafast import CursorError, HistoryChanged, Limits, RefError, TranscriptRefused
-from support import as_dict, load
+from support import as_dict, instructions, load
 
 FAULT = ("reason", "line", "line_offset", "offset", "field", "excerpt")
 
@@ -20,8 +21,21 @@ def backends() -> dict[str, Any]:
     """Both backends; only the pure one where that was allowed (see `support.load`)."""
     found = {"pure": load("pure")}
     with contextlib.suppress(pytest.skip.Exception):
-        found["native"] = load("native")
+        native = load("native")
+        found |= {f"native {name}": Instructed(native, name) for name in instructions()}
     return found
+
+
+class Instructed:
+    """The native backend, told which instructions its scan must use."""
+
+    def __init__(self, native: Any, name: str) -> None:
+        self._native = native
+        self._environ = {"LETTAFAST_SIMD": name}
+
+    def open(self, *arguments: Any) -> Any:
+        with mock.patch.dict(os.environ, self._environ):
+            return self._native.open(*arguments)
 
 
 def attempt(call: Any) -> Any:

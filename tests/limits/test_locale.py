@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from lettafast import open_transcript
-from support import run_python, tool, user
+from support import ROOT, run_python, tool, user
 
 CODE = """
 import json, locale, sys
@@ -66,3 +69,28 @@ def test_the_same_answers(backend, tmp_path, environ) -> None:
     assert r"\xe9" in excerpt
     assert len(said["conversations"]) == 1
     assert said["conversations"][0][1] == "present"
+
+
+def test_the_suite_itself(backend) -> None:
+    """The recordings and the strings again, in a test run that knows only ASCII."""
+    tests = [f"{ROOT}/tests/recordings", f"{ROOT}/tests/conformance/test_unicode.py"]
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-k",
+            backend.name,
+            *tests,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    )
+    assert done.returncode == 0, done.stdout.decode(errors="replace")
+    assert b" passed" in done.stdout

@@ -49,6 +49,32 @@ print(json.dumps({
     assert said == {"backend": "native", "text": "\ufffd", "pure": []}
 
 
+NOT_LOADABLE = """
+import json, sys
+sys.modules["lettafast._native_lib"] = None
+import lettafast
+try:
+    said = lettafast.backend
+except lettafast.BackendError as error:
+    said = [str(error.reason), error.exit_code, isinstance(error, ImportError)]
+print(json.dumps(said))
+"""
+
+
+def test_auto_falls_back_and_says_so() -> None:
+    assert run_python(NOT_LOADABLE, LETTAFAST_BACKEND="auto") == "pure"
+    assert run_python(NOT_LOADABLE, LETTAFAST_BACKEND="") == "pure"
+
+
+def test_native_that_was_asked_for_is_never_pure() -> None:
+    assert run_python(NOT_LOADABLE, LETTAFAST_BACKEND="native") == ["not_loadable", 2, True]
+
+
+def test_auto_takes_native_where_it_can(native) -> None:
+    code = "import json, lettafast; print(json.dumps(lettafast.backend))"
+    assert run_python(code, LETTAFAST_BACKEND="auto") == "native"
+
+
 def test_pure_does_not_load_the_library() -> None:
     said = run_python(
         """

@@ -33,7 +33,8 @@ pub unsafe fn string<B: Block, const MEASURED: bool>(
     replaced: &mut u64,
     measure: &mut Measure,
 ) -> Text {
-    // Whether the block before ended inside a character.
+    // Whether the block before may have ended inside a character: it ended in high bytes. Which
+    // ones is not looked at, since a branch on that is guessed wrong every other time.
     let mut open = false;
     while at + WIDTH <= end {
         // SAFETY: the caller's promise.
@@ -105,7 +106,7 @@ pub unsafe fn string<B: Block, const MEASURED: bool>(
             if unsafe { B::ill_formed(bytes, at) } & shown != 0 {
                 return Text::Odd;
             }
-            open = high >> (WIDTH - 3) != 0 && whole(bytes, next, true) != next;
+            open = high >> (WIDTH - 3) != 0;
         }
         if quotes != 0 {
             return Text::End(at + quotes.trailing_zeros() as usize);
