@@ -101,6 +101,7 @@ def test_the_signatures_of_the_reading_api() -> None:
     ]
     assert parameters(transcript.refresh) == [("verify", False)]
     assert parameters(transcript.follow) == [("poll", 0.25)]
+    assert parameters(transcript.follow_json) == [("poll", 0.25)]
     assert parameters(transcript.reopen) == []
     assert parameters(transcript.close) == []
 

@@ -54,6 +54,11 @@ class Root:
             os.close(self._fd)
             self._fd = -1
 
+    def __del__(self) -> None:
+        # Where opening failed there is no descriptor yet.
+        if hasattr(self, "_fd"):
+            self.close()
+
     def __enter__(self) -> Root:
         return self
 
@@ -68,7 +73,7 @@ class Root:
     def open_file(self, relative: str) -> tuple[int, os.stat_result]:
         """A descriptor of the regular file `relative`, which the caller closes, and its `fstat`."""
         name = self._name(relative)
-        *folders, last = _parts(relative, name)
+        *folders, last = checked_parts(relative, name)
         folder = self._folder(folders, name)
         try:
             return _regular(last, folder, name)
@@ -87,7 +92,7 @@ class Root:
         Links are left out, whatever they point to.
         """
         name = self._name(relative)
-        folder = self._folder(_parts(relative, name) if relative else [], name)
+        folder = self._folder(checked_parts(relative, name) if relative else [], name)
         try:
             listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
             try:
@@ -105,14 +110,14 @@ class Root:
     def _name(self, relative: str) -> str:
         return os.path.join(self.path, relative) if relative else self.path
 
-    def _folder(self, parts: list[str], name: str) -> int:
-        """A descriptor of the folder that `parts` lead to."""
+    def _folder(self, folders: list[str], name: str) -> int:
+        """A descriptor of the folder that `folders` lead to."""
         try:
             here = os.dup(self._fd)
         except OSError as error:
             raise _source_error(error, name) from None
         try:
-            for part in parts:
+            for part in folders:
                 below = _folder_at(part, here, name)
                 os.close(here)
                 here = below
@@ -122,11 +127,12 @@ class Root:
         return here
 
 
-def _parts(relative: str, name: str) -> list[str]:
-    parts = relative.split("/")
-    if "\0" in relative or any(part in ("", ".", "..") for part in parts):
+def checked_parts(relative: str, name: str) -> list[str]:
+    """The parts of `relative`; `bad_name` when one could lead elsewhere, before any system call."""
+    found = relative.split("/")
+    if "\0" in relative or any(part in ("", ".", "..") for part in found):
         raise SourceError(SourceReason.BAD_NAME, name)
-    return parts
+    return found
 
 
 def _folder_at(part: str, folder: int, name: str) -> int:

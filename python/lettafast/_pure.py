@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from ._beneath import Root
+from ._beneath import Root, checked_parts
 from ._pure_page import Parts, continues, to_json, turns, utf8_size
 from ._pure_scan import BLOCK, Scan, Source, SourceChanged
 from .errors import (
@@ -91,6 +91,7 @@ class PureHandle:
         self._limits = limits
         self._ended: HistoryChanged | TranscriptRefused | None = None
         self._known_ids: dict[str, int] = {}
+        checked_parts(relative, name)
         self._root = self._named(lambda: Root(root))
         try:
             self._begin()

@@ -49,8 +49,13 @@ class Source:
         self.lenient = lenient
 
     def close(self) -> None:
-        """Gives the descriptor back."""
-        os.close(self.fd)
+        """Gives the descriptor back. Closing twice is fine."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def __del__(self) -> None:
+        self.close()
 
     def status(self) -> os.stat_result:
         """`fstat`. Raises `SourceError`."""

@@ -91,6 +91,26 @@ def test_the_page_is_as_any_other(backend, desk, monkeypatch) -> None:
     assert json.loads(json.dumps(said)) == expected
 
 
+def test_as_json_bytes(backend, desk, monkeypatch) -> None:
+    """The same pages, each as the bytes that `page_json` would give."""
+    transcript = desk.open(user("old"))
+    script = Script(monkeypatch, transcript)
+    script.steps = [
+        lambda: append(desk.path, assistant("one") + tool()),
+        lambda: append(desk.path, user("two")),
+    ]
+    start = len(user("old"))
+    pages: list[bytes] = []
+    with pytest.raises(ValueError, match="closed"):
+        pages.extend(transcript.follow_json())
+    second = start + len(assistant("one") + tool())
+    oracle = desk.oracle()
+    assert pages[1:] == [dumps(oracle.appended(second)[0])]
+    first = json.loads(pages[0])
+    assert first["turns"] == oracle.appended(start)[0]["turns"][:1]
+    assert (first["starts_mid_turn"], first["ends_mid_turn"]) == (False, False)
+
+
 def test_from_an_empty_file(backend, desk, monkeypatch) -> None:
     transcript = desk.open(b"")
     script = Script(monkeypatch, transcript)

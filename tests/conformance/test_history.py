@@ -346,6 +346,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "refresh": lambda transcript: transcript.refresh(),
     "refresh with verify": lambda transcript: transcript.refresh(verify=True),
     "follow": lambda transcript: next(transcript.follow(0)),
+    "follow_json": lambda transcript: next(transcript.follow_json(0)),
 }
 
 

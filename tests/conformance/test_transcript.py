@@ -121,6 +121,8 @@ CALLS = {
     "tool_output": lambda transcript: transcript.tool_output("x"),
     "refresh": lambda transcript: transcript.refresh(),
     "follow": lambda transcript: transcript.follow(),
+    "follow_json": lambda transcript: transcript.follow_json(),
+    "follow_json": lambda transcript: transcript.follow_json(),
     "reopen": lambda transcript: transcript.reopen(),
 }
 
