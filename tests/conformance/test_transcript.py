@@ -122,7 +122,6 @@ CALLS = {
     "refresh": lambda transcript: transcript.refresh(),
     "follow": lambda transcript: transcript.follow(),
     "follow_json": lambda transcript: transcript.follow_json(),
-    "follow_json": lambda transcript: transcript.follow_json(),
     "reopen": lambda transcript: transcript.reopen(),
 }
 
