@@ -232,7 +232,7 @@ pub fn is_clock(bytes: &[u8]) -> bool {
 #[inline]
 fn number(tens: u8, ones: u8) -> Option<u8> {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
-    (tens < 10 && ones < 10).then_some(tens * 10 + ones)
+    (tens < 10 && ones < 10).then(|| tens * 10 + ones)
 }
 
 #[cfg(test)]
