@@ -47,6 +47,7 @@ $(STAMPS)/tools: pyproject.toml | $(BIN)/python
 $(STAMPS)/native: $(STAMPS)/tools $(RUST_SOURCES)
 	@command -v $(CARGO) >/dev/null || { echo "the native core needs cargo (Rust 1.89 or newer)" >&2; exit 1; }
 	VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 $(BIN)/maturin develop --release --quiet
+	LETTAFAST_BACKEND=native $(RUN) -c 'import lettafast; lettafast.backend'
 	@touch $@
 
 $(STAMPS)/bench: pyproject.toml | $(STAMPS)/tools

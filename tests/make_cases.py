@@ -424,6 +424,24 @@ def boms() -> None:
         noted(MARK + MARK + BOM + b"\0\0" + U, ("bom", None), ("nul_padding", None), entry=U),
         good(A),
     )
+    case(
+        "bom-nuls-alone",
+        "a BOM and NULs alone: nothing is silent, though there is no row",
+        noted(MARK + MARK + BOM + b"\0\0", ("bom", None), ("nul_padding", None)),
+        good(A),
+    )
+    case(
+        "bom-nuls-spaces",
+        "a BOM, NULs and white space: lenient sees a blank line",
+        apart(MARK + MARK + BOM + b"\0\0 ", ("bom", None), ("blank_line", None)),
+        good(A),
+    )
+    case(
+        "bom-nuls-bad-row",
+        "a BOM, NULs and a bad row: lenient has only the row's fault",
+        after_bom(b"\0\0<|>[", "not_an_object"),
+        good(A),
+    )
     case("bom-space-row", "white space after a BOM", bad(MARK + BOM + b" " + U, "bom", entry=U))
     case(
         "bom-twice",

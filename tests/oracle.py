@@ -29,8 +29,6 @@ class Row:
     end: int
     members: dict[str, Any]
     replaced: int
-    part: int = -1
-    """The number of the joined part that it belongs to."""
 
     @property
     def kind(self) -> str:
@@ -62,24 +60,21 @@ def parse(data: bytes, skipped: Collection[int] = ()) -> list[Row]:
                     members[name] = value
             rows.append(Row(offset, end, members, replaced))
         offset = end
-    _number_parts(rows)
     return rows
 
 
-def _number_parts(rows: list[Row]) -> None:
-    before, chars = None, 0
+def _parts(rows: list[Row]) -> list[list[Row]]:
+    """The parts that some rows in a row make, read forward from the first of them."""
+    parts: list[list[Row]] = []
+    chars = 0
     for row in rows:
-        if before is not None and _continues(before, row):
-            chars += len(row.get("text"))
-            joined = chars <= TEXT_PREVIEW
+        chars += len(row.get("text") or "")
+        if parts and _continues(parts[-1][-1], row) and chars <= TEXT_PREVIEW:
+            parts[-1].append(row)
         else:
-            joined = False
-        if joined:
-            row.part = before.part
-        else:
-            row.part = 0 if before is None else before.part + 1
+            parts.append([row])
             chars = len(row.get("text") or "")
-        before = row
+    return parts
 
 
 def _continues(before: Row, row: Row) -> bool:
@@ -173,11 +168,12 @@ class Oracle:
     def appended(self, start: int) -> tuple[dict[str, Any], int]:
         """The page of the rows from byte `start` on, and where it ends."""
         rows = [row for row in self.rows if row.offset >= start]
-        shown = [row for row in rows if row.end - start <= self.max_page_bytes] or rows[:1]
+        fitting = [row for row in rows if row.end - start <= self.max_page_bytes]
+        shown = rows[: max(1, len(fitting))]
+        for part in _parts(rows)[1:]:
+            if part[0] in shown and part[-1] not in shown:
+                shown = shown[: shown.index(part[0])]
         rest = rows[len(shown) :]
-        if rest and rest[0].part == shown[-1].part != shown[0].part:
-            shown = [row for row in shown if row.part != rest[0].part]
-            rest = rows[len(shown) :]
         return self._page(shown, None), rest[0].offset if rest else self.end
 
     def content(self, row: Row, part: str, start: int, length: int) -> dict[str, Any] | None:
@@ -198,10 +194,10 @@ class Oracle:
     def _cut(self, unit: list[Row], end: int) -> list[Row]:
         fitting = [row for row in unit if end - row.offset <= self.max_page_bytes]
         first = fitting[0] if fitting else unit[-1]
-        part = [row for row in unit if row.part == first.part]
+        number, part = next(found for found in enumerate(_parts(unit)) if first in found[1])
         if first is not part[0] and part[-1].end - part[0].offset <= self.max_page_bytes:
-            after = [row for row in unit if row.part > first.part]
-            first = (after or part)[0]
+            after = _parts(unit)[number + 1 :]
+            first = after[0][0] if after else part[0]
         return unit[unit.index(first) :]
 
     def _page(self, shown: list[Row], before: int | None) -> dict[str, Any]:
@@ -233,18 +229,12 @@ class Oracle:
         }
 
     def _turn(self, run: list[Row]) -> dict[str, Any]:
-        parts = []
-        for row in run:
-            if parts and parts[-1][0].part == row.part:
-                parts[-1].append(row)
-            else:
-                parts.append([row])
         return {
             "role": "user" if run[0].kind == "user" else "assistant",
             "ts": run[0].get("captured_at"),
             "end_ts": run[-1].get("captured_at"),
             "offset": run[0].offset,
-            "parts": [self._part(rows) for rows in parts],
+            "parts": [self._part(rows) for rows in _parts(run)],
         }
 
     def _part(self, rows: list[Row]) -> dict[str, Any]:

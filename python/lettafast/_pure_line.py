@@ -39,13 +39,23 @@ _DEPTH = 64
 
 
 class Fault(Exception):
-    """What is wrong with a line, at byte `at` of it; or what a lenient reading only notes."""
+    """What is wrong with a line, at byte `at` of it; or what a lenient reading only notes.
 
-    def __init__(self, reason: RefusedReason, at: int, field: str | None = None) -> None:
+    `notes` come before it, of a line of NULs that holds nothing to be wrong.
+    """
+
+    def __init__(
+        self,
+        reason: RefusedReason,
+        at: int,
+        field: str | None = None,
+        notes: tuple[Fault, ...] = (),
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.at = at
         self.field = field
+        self.notes = notes
 
 
 class Row(NamedTuple):
@@ -288,7 +298,7 @@ class _Walk:
             self.note(Fault(RefusedReason.NUL_PADDING, 0))
             self.at = cast("re.Match[bytes]", _NULS.match(line, self.at)).end()
             if line[self.at] == _LF:
-                raise Fault(RefusedReason.NUL_PADDING, 0)
+                raise Fault(RefusedReason.NUL_PADDING, 0, notes=tuple(self.notes[:-1]))
         byte = self.space()
         if byte == _LF:
             raise Fault(RefusedReason.BLANK_LINE, 0)

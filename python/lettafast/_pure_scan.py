@@ -284,7 +284,8 @@ class Scan:
         try:
             row = walk(line, lenient=self.source.lenient, first=first, keep=False)
         except Fault as fault:
-            self._fault(fault, offset, line)
+            for found in (*fault.notes, fault):
+                self._fault(found, offset, line)
         else:
             for note in row.notes:
                 self._fault(note, offset, line)

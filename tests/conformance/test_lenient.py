@@ -123,3 +123,14 @@ def test_a_unit_that_lost_its_first_row_is_another_history(backend, desk) -> Non
     with pytest.raises(HistoryChanged) as caught:
         transcript.page_json()
     assert caught.value.reason == "rewritten"
+
+
+def test_a_line_of_many_notes_keeps_the_first_hundred(backend, desk) -> None:
+    """Names that came before `kind` are noted late, but stand first."""
+    names = b",".join(b'"u%d":1' % number for number in range(3000))
+    data = b'{"argsText":"x",' + names + b"," + user()[1:]
+    with desk.open(data, mode="lenient") as transcript:
+        assert transcript.diagnostics_total == 3001
+        fields = [note.field for note in transcript.diagnostics]
+        assert fields == ["argsText", *(f"u{number}" for number in range(99))]
+        assert transcript.summary.entries == 1

@@ -196,6 +196,25 @@ def test_a_row_that_is_cut_by_itself_joins_nothing(backend, desk) -> None:
     assert transcript.page_json() == dumps(desk.oracle().page())
 
 
+@pytest.mark.parametrize("size", [1, 500_000, 700_000, 1_100_000, 1_300_000, 1_800_000, 16 << 20])
+@pytest.mark.parametrize(
+    "sizes", [(600_000, 600_000, 400_000, 10, 600_000, 5), (400_000,) * 6], ids=["uneven", "even"]
+)
+def test_long_chains_in_small_pages(backend, desk, sizes: tuple[int, ...], size: int) -> None:
+    """Rows that make several parts, in pages that begin and end at each of them."""
+    names = [*(f"x-split-{number}" for number in range(len(sizes) - 1)), "x"]
+    data = user() + b"".join(map(assistant, map("x".__mul__, sizes), names)) + tool() + user()
+    transcript = desk.open(data, max_page_bytes=size)
+    oracle = desk.oracle(max_page_bytes=size)
+    offsets = [at.offset for at in oracle.rows]
+    for offset in [*offsets, oracle.end]:
+        cursor = f"{oracle.history_id}:{offset}"
+        assert transcript.page_json(cursor) == dumps(oracle.page(offset))
+    for offset in offsets:
+        expected, end = oracle.appended(offset)
+        assert transcript._open.appended_json(offset) == (dumps(expected), end)
+
+
 def test_growth_joins_to_what_was_there(backend, desk) -> None:
     transcript = desk.open(user() + rows("x-split-0"))
     assert parts(transcript) == ["hi", "a"]

@@ -199,6 +199,7 @@ def transcript(random: Random, *, damage: float = 0.0, mutations: float = 0.0) -
     if likely(random, 0.25):
         torn = line(random, 0.0)
         data += torn[: random.randrange(len(torn) + 1)]
-    if likely(random, 0.03 * bool(mutations)):
-        data = b"\xef\xbb\xbf" + data
+    if likely(random, 0.1 * bool(mutations)):
+        starts = [b"\xef\xbb\xbf", b"\0\0", b"\n", b" ", b"\r"]
+        data = b"".join(random.choices(starts, k=random.choice([1, 2, 3]))) + data
     return data

@@ -96,11 +96,17 @@ NOISE = st.sampled_from(
 )
 
 
+# What stands before the first row: a BOM, NULs, white space and line ends in every order.
+STARTS = st.lists(st.sampled_from([b"\xef\xbb\xbf", b"\0\0", b" ", b"\r", b"\n"]), max_size=4).map(
+    b"".join
+)
+
+
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
     """A transcript with some of its bytes removed, changed, doubled, or others put between."""
-    data = bytearray(draw(transcripts(drifted=draw(st.booleans()))))
-    for _ in range(draw(st.integers(1, 3))):
+    data = bytearray(draw(STARTS) + draw(transcripts(drifted=draw(st.booleans()))))
+    for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(data)))
         how = draw(st.sampled_from(["insert", "remove", "change", "double", "cut"]))
         if how == "insert":

@@ -4,6 +4,7 @@
 //! through a window, so memory is bounded whatever a line's length. What it accepts
 //! and refuses, and where, is `docs/FORMAT.md`, rule by rule.
 
+use crate::diagnostics::KEPT;
 use crate::entry::{Kind, MEMBER_COUNT, Member, Members, Row, Stamp, is_time};
 use crate::error::{Error, RefusedReason};
 use crate::sink::Sink;
@@ -27,6 +28,15 @@ pub struct Found {
     pub offset: u64,
     /// The member concerned.
     pub field: Option<String>,
+}
+
+/// What lenient reading notes of a line that it keeps.
+#[derive(Default)]
+pub struct Notes {
+    /// The first ones (and those of names that came before `kind`), in no order.
+    pub kept: Vec<Found>,
+    /// How many there are in all.
+    pub total: u64,
 }
 
 /// How parsing a line ended.
@@ -65,7 +75,7 @@ pub fn line<S: Sink>(
     sink: &mut S,
     lenient: bool,
     max_line: u64,
-    notes: &mut Vec<Found>,
+    notes: &mut Notes,
 ) -> Result<End, Error> {
     sink.begin();
     let start = window.offset();
@@ -76,6 +86,7 @@ pub fn line<S: Sink>(
         start,
         limit: max_line,
         notes,
+        latest_note: 0,
         field: None,
         piece: Vec::new(),
         kind: None,
@@ -105,7 +116,9 @@ struct Line<'l, 'w, S: Sink> {
     start: u64,
     /// Most bytes of the line before its LF.
     limit: u64,
-    notes: &'l mut Vec<Found>,
+    notes: &'l mut Notes,
+    /// Where the last one stands.
+    latest_note: u64,
     /// The member being read.
     field: Option<String>,
     /// Bytes of a string that the sink has not got yet.
@@ -603,11 +616,16 @@ impl<S: Sink> Line<'_, '_, S> {
     }
 
     fn note(&mut self, reason: RefusedReason, offset: u64, field: Option<String>) {
-        self.notes.push(Found {
-            reason,
-            offset,
-            field,
-        });
+        self.notes.total += 1;
+        // A line may have millions. Those of pending names come late and are few.
+        if self.notes.kept.len() < KEPT || offset < self.latest_note {
+            self.notes.kept.push(Found {
+                reason,
+                offset,
+                field,
+            });
+        }
+        self.latest_note = self.latest_note.max(offset);
     }
 
     fn fault(&self, reason: RefusedReason, offset: u64) -> Halt {

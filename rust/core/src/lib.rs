@@ -12,6 +12,7 @@
 mod brief;
 mod checksum;
 mod content;
+mod diagnostics;
 mod entries;
 pub mod entry;
 pub mod error;

@@ -37,7 +37,7 @@ impl Transcript {
         };
         let whole = before
             .is_none()
-            .then_some((open.tail(), open.diagnostics_total));
+            .then_some((open.tail(), open.diagnostics.total()));
         let Some(start) = open.start(end, limit, self.options.max_page_bytes)? else {
             let empty = open.index.units.is_empty();
             let head = Head {
@@ -57,7 +57,7 @@ impl Transcript {
     pub(crate) fn appended_once(&mut self, start: u64) -> Result<(Json, u64)> {
         let open = &self.open;
         let end = open.forward_end(start, self.options.max_page_bytes)?;
-        let whole = Some((open.tail(), open.diagnostics_total));
+        let whole = Some((open.tail(), open.diagnostics.total()));
         Ok((open.page_of(start, end, whole)?, end))
     }
 }

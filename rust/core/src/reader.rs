@@ -1,7 +1,8 @@
 //! Lines of a window, one after another: the fast pass accepts, the exact parser explains.
 
+use crate::diagnostics::Diagnostics;
 use crate::error::{Error, Fault, RefusedReason, Result};
-use crate::json::{self, End, Found};
+use crate::json::{self, End, Found, Notes};
 use crate::scan::{Isa, Scan, Stop, View};
 use crate::sink::{Flow, Sink};
 use crate::source::Source;
@@ -25,17 +26,16 @@ pub struct Rules {
 ///
 /// Answers the offset after the last whole line, or after the row at which the sink
 /// stopped, and the number of the line that begins there. In strict reading a fault is
-/// [`Error::Refused`]; in lenient reading `report` gets it.
+/// [`Error::Refused`]; in lenient reading `diagnostics` gets it.
 pub fn read<S: Sink>(
     source: &Source,
     mut window: Window<'_>,
     rules: Rules,
     mut line: u64,
     sink: &mut S,
-    report: &mut dyn FnMut(Fault),
+    diagnostics: &mut Diagnostics,
 ) -> Result<(u64, u64)> {
     let mut scan = Scan::new(rules.isa);
-    let mut notes = Vec::new();
     loop {
         let stop = step(&mut scan, &mut window, rules.max_line, sink);
         line += scan.take_accepted();
@@ -55,7 +55,7 @@ pub fn read<S: Sink>(
         }
         scan.restart();
         window.seek(start);
-        notes.clear();
+        let mut notes = Notes::default();
         let end = json::line(&mut window, sink, rules.lenient, rules.max_line, &mut notes)?;
         let (row, mut found) = match end {
             End::Tail => return Ok((start, line)),
@@ -76,16 +76,18 @@ pub fn read<S: Sink>(
         }
         let bad = found.is_some();
         if let Some(found) = found {
-            notes.clear();
-            notes.push(found);
+            notes.kept.clear();
+            notes.kept.push(found);
+            notes.total = 1;
         }
-        notes.sort_by_key(|note| note.offset);
-        for note in notes.drain(..) {
+        notes.kept.sort_by_key(|note| note.offset);
+        diagnostics.count(notes.total - notes.kept.len() as u64);
+        for note in notes.kept.drain(..) {
             let fault = fault(source, line, start, next - 1, note)?;
             if !rules.lenient {
                 return Err(Error::Refused(Box::new(fault)));
             }
-            report(fault);
+            diagnostics.add(fault);
         }
         line += 1;
         window.accept(next);

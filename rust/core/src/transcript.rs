@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::checksum::Checksum;
 use crate::content::{IdSearch, Part, Range, RangeSink};
+use crate::diagnostics::Diagnostics;
 use crate::entries::EntryWriter;
 use crate::error::{CursorReason, Error, Fault, HistoryReason, RefReason, Result, SourceReason};
 use crate::history::{Met, Place, base_id};
@@ -18,8 +19,6 @@ use crate::window::{BLOCK, Window};
 
 /// Bytes before the validated end that are kept to be compared.
 const KEPT: u64 = 64 << 10;
-/// Diagnostics that are kept; the rest are counted.
-const KEPT_DIAGNOSTICS: usize = 100;
 /// How long a change without growth is given to show its growth: kernels stamp the
 /// time of an append before its size.
 const GROWTH_DELAY: Duration = Duration::from_millis(20);
@@ -98,8 +97,7 @@ pub(crate) struct Open {
     /// The last bytes before `validated`.
     kept: Vec<u8>,
     checksum: Checksum,
-    diagnostics: Vec<Fault>,
-    pub(crate) diagnostics_total: u64,
+    pub(crate) diagnostics: Diagnostics,
     /// The history's id; empty while there is no entry.
     pub(crate) history: String,
 }
@@ -145,7 +143,7 @@ impl Transcript {
             counts: open.index.counts,
             validated: open.validated,
             tail: open.tail(),
-            diagnostics: open.diagnostics_total,
+            diagnostics: open.diagnostics.total(),
             file: (open.status.dev, open.status.ino),
         })
     }
@@ -156,7 +154,7 @@ impl Transcript {
     /// What ended the history.
     pub fn diagnostics(&self) -> Result<&[Fault]> {
         self.usable()?;
-        Ok(&self.open.diagnostics)
+        Ok(self.open.diagnostics.kept())
     }
 
     /// Reads what was appended; whether rows were added. `verify` reads all of it again.
@@ -333,8 +331,7 @@ impl Open {
             searched: 0,
             kept: Vec::new(),
             checksum: Checksum::new(),
-            diagnostics: Vec::new(),
-            diagnostics_total: 0,
+            diagnostics: Diagnostics::default(),
             history: String::new(),
         };
         open.refuse_byte_order_mark(status)?;
@@ -379,7 +376,7 @@ impl Open {
     fn judge(&mut self, status: Status, met: &mut Met) -> Result<bool> {
         let before = self.index.mark();
         let entries = self.index.counts.entries();
-        let noted = (self.diagnostics.len(), self.diagnostics_total);
+        let noted = self.diagnostics.mark();
         let checksum = self.checksum.clone();
         let block = if self.validated == 0 {
             BLOCK
@@ -388,21 +385,14 @@ impl Open {
         };
         let window = Window::new(&self.source, self.validated, status.size, block)
             .summed(&mut self.checksum);
-        let (diagnostics, total) = (&mut self.diagnostics, &mut self.diagnostics_total);
-        let mut report = |fault| {
-            *total += 1;
-            if diagnostics.len() < KEPT_DIAGNOSTICS {
-                diagnostics.push(fault);
-            }
-        };
-        let index = &mut self.index;
+        let (index, diagnostics) = (&mut self.index, &mut self.diagnostics);
         let read = read(
             &self.source,
             window,
             self.rules,
             self.line,
             index,
-            &mut report,
+            diagnostics,
         );
         let finished = read.and_then(|(end, line)| {
             let kept = self.kept_at(end)?;
@@ -415,8 +405,7 @@ impl Open {
             Ok(finished) => finished,
             Err(error) => {
                 self.index.rewind(before);
-                self.diagnostics.truncate(noted.0);
-                self.diagnostics_total = noted.1;
+                self.diagnostics.rewind(noted);
                 self.checksum = checksum;
                 return Err(error);
             }
@@ -482,7 +471,8 @@ impl Open {
     ) -> Result<u64> {
         let span = usize::try_from(end - start).map_or(block, |span| span.min(block));
         let window = Window::new(&self.source, start, end, span);
-        let read = read(&self.source, window, self.rules, 0, sink, &mut |_| {});
+        let mut skipped = Diagnostics::default();
+        let read = read(&self.source, window, self.rules, 0, sink, &mut skipped);
         match read {
             Ok((next, _)) => Ok(next),
             Err(Error::Refused(_)) => Err(Error::History(HistoryReason::Rewritten)),
