@@ -101,6 +101,8 @@ class Report:
             target = TARGETS.get((value.name, value.profile))
             if target is None or not self.claimed(target):
                 continue
+            if target.full_only and self.mode != "full":
+                continue
             must = target.bounds(value.scale)[0]
             bound = must * allowance if target.higher else must / allowance
             if not target.reached(value.spread.median, bound):

@@ -32,7 +32,8 @@ def older(page: lettafast.Page | bytes) -> str | None:
     """The cursor of the page before; its place in the JSON is fixed."""
     if isinstance(page, lettafast.Page):
         return page.older
-    value = page.partition(b'"older":')[2].partition(b",")[0]
+    start = page.index(b'"older":') + 8
+    value = page[start : page.index(b",", start)]
     return None if value == b"null" else value.decode().strip('"')
 
 

@@ -38,15 +38,7 @@ impl<'a> Iterator for Tokens<'a> {
 /// How many bytes come before the next backslash.
 #[inline]
 fn plain(raw: &[u8]) -> usize {
-    // Escapes stand close together in tool outputs: a call of memchr for each costs more.
-    const NEAR: usize = 32;
-    let near = raw.len().min(NEAR);
-    for (index, &byte) in raw[..near].iter().enumerate() {
-        if byte == b'\\' {
-            return index;
-        }
-    }
-    memchr::memchr(b'\\', &raw[near..]).map_or(raw.len(), |found| near + found)
+    memchr::memchr(b'\\', raw).unwrap_or(raw.len())
 }
 
 /// What the escape at the start of `raw` means, and its length.
@@ -143,32 +135,40 @@ pub fn chars(raw: &[u8]) -> usize {
 /// How many raw bytes the first `most` scalar values take; all of them where there are no more.
 #[must_use]
 pub fn prefix(raw: &[u8], most: usize) -> usize {
-    const RUN: usize = 32;
+    const LONGEST_CHAR: usize = 4;
     let (mut at, mut left) = (0, most);
     // No text has more characters than its raw form has bytes.
     while raw.len() - at > left && left > 0 {
-        let run = raw.get(at..at + RUN).filter(|_| left >= RUN);
-        let is_plain = |run: &[u8]| run.iter().fold(true, |all, &byte| all & plain_ascii(byte));
-        if run.is_some_and(is_plain) {
-            at += RUN;
-            left -= RUN;
+        let rest = &raw[at..raw.len().min(at + LONGEST_CHAR * left)];
+        if rest[0] == b'\\' {
+            at += escape_length(&raw[at..]);
+            left -= 1;
             continue;
         }
-        at += match raw[at] {
-            b'\\' => escape(&raw[at..]).1,
-            0..0x80 => 1,
-            0x80..0xE0 => 2,
-            0xE0..0xF0 => 3,
-            _ => 4,
-        };
-        left -= 1;
+        let run = &rest[..plain(rest)];
+        let chars = leads(run);
+        if chars > left {
+            return at + nth(run, left);
+        }
+        at += run.len();
+        left -= chars;
     }
     if left == 0 { at } else { raw.len() }
 }
 
-/// Whether the byte is a character of its own that stands for itself.
-fn plain_ascii(byte: u8) -> bool {
-    byte < 0x80 && byte != b'\\'
+/// The length of the escape at the start of `raw`.
+fn escape_length(raw: &[u8]) -> usize {
+    match (raw[1], raw.get(2)) {
+        (b'u', Some(b'd' | b'D')) => long_escape(raw).1,
+        (b'u', _) => 6,
+        _ => 2,
+    }
+}
+
+/// The length of the first `count` characters of `bytes`, which have more.
+fn nth(bytes: &[u8], count: usize) -> usize {
+    let mut lead = bytes.iter().enumerate().filter(|(_, byte)| is_lead(**byte));
+    lead.nth(count).map_or(bytes.len(), |(index, _)| index)
 }
 
 /// Appends `raw` in the page's form.
@@ -194,7 +194,7 @@ fn write_escape(escape: &[u8], meaning: char, into: &mut Vec<u8>) {
 
 /// Whether the page writes this escape in the same way.
 #[inline]
-pub fn is_page_form(escape: &[u8]) -> bool {
+fn is_page_form(escape: &[u8]) -> bool {
     match escape {
         [b'\\', b'/'] => false,
         [_, _] => true,

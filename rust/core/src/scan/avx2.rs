@@ -148,6 +148,12 @@ unsafe impl Block for Avx2 {
                 units: self.equal(b'u'),
                 surrogates: lower.equal(b'd'),
                 slashes: self.equal(b'/'),
+                zeros: self.equal(b'0'),
+                ones: self.equal(b'1'),
+                small: bits(
+                    _mm256_cmpeq_epi8(lower.0, self.0),
+                    _mm256_cmpeq_epi8(lower.1, self.1),
+                ),
             }
         }
     }

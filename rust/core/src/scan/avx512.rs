@@ -75,6 +75,9 @@ unsafe impl Block for Avx512 {
                 units: _mm512_cmpeq_epi8_mask(self.0, splat(b'u')),
                 surrogates: _mm512_cmpeq_epi8_mask(lower, splat(b'd')),
                 slashes: _mm512_cmpeq_epi8_mask(self.0, splat(b'/')),
+                zeros: _mm512_cmpeq_epi8_mask(self.0, splat(b'0')),
+                ones: _mm512_cmpeq_epi8_mask(self.0, splat(b'1')),
+                small: _mm512_cmpeq_epi8_mask(lower, self.0),
             }
         }
     }

@@ -29,6 +29,12 @@ pub struct Escapes {
     pub surrogates: u64,
     /// `/`, which the page does not escape.
     pub slashes: u64,
+    /// `0`, with which the digits of a control character begin.
+    pub zeros: u64,
+    /// `1`, which comes third in those of the rarer ones, such as U+001B.
+    pub ones: u64,
+    /// What is no capital letter: bit 5 is set.
+    pub small: u64,
 }
 
 /// 64 bytes in registers.

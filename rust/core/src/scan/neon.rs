@@ -114,6 +114,9 @@ unsafe impl Block for Neon {
                 units: self.equal(b'u'),
                 surrogates: lower.equal(b'd'),
                 slashes: self.equal(b'/'),
+                zeros: self.equal(b'0'),
+                ones: self.equal(b'1'),
+                small: bits(self.0.map(|quarter| vtstq_u8(quarter, vdupq_n_u8(0x20)))),
             }
         }
     }

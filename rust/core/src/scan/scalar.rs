@@ -45,6 +45,9 @@ unsafe impl Block for Scalar {
             units: mask(self.0, |byte| byte == b'u'),
             surrogates: mask(self.0, |byte| byte | 0x20 == b'd'),
             slashes: mask(self.0, |byte| byte == b'/'),
+            zeros: mask(self.0, |byte| byte == b'0'),
+            ones: mask(self.0, |byte| byte == b'1'),
+            small: mask(self.0, |byte| byte & 0x20 != 0),
         }
     }
 

@@ -1,7 +1,7 @@
 //! One string of a line, from its first byte to its closing quote.
 
 use super::block::{Block, Specials, WIDTH};
-use crate::text::{Measure, is_page_form};
+use crate::text::Measure;
 
 /// Bytes of an escape with `u`.
 const LONG_ESCAPE: usize = 6;
@@ -88,9 +88,19 @@ pub unsafe fn string<B: Block, const MEASURED: bool>(
                 return Text::Odd;
             }
             if MEASURED {
-                let long = units | kinds.slashes & escaped;
-                measure.saved += u64::from((escaped & !long).count_ones());
-                if long != 0 {
+                let short = escaped & !units & !kinds.slashes;
+                measure.saved += u64::from(short.count_ones());
+                let long = escaped & !short;
+                // Mostly the page's own `\u001b`, with which terminal colors begin.
+                let other = kinds.slashes & escaped
+                    | units >> 60
+                    | units << 1 & !kinds.zeros
+                    | units << 2 & !kinds.zeros
+                    | units << 3 & !kinds.ones
+                    | units << 4 & !kinds.small;
+                if other == 0 {
+                    measure.saved += u64::from(long.count_ones()) * (LONG_ESCAPE as u64 - 1);
+                } else {
                     measure_one_by_one(bytes, at, long, measure);
                 }
             }
@@ -218,10 +228,7 @@ fn measure_one_by_one(bytes: &[u8], at: usize, mut long: u64, measure: &mut Meas
         let escape = at + long.trailing_zeros() as usize - 1;
         long &= long - 1;
         let is_long = bytes[escape + 1] == b'u';
-        if is_long && is_page_form(&bytes[escape..escape + LONG_ESCAPE]) {
-            // Mostly `\u001b`, with which terminal colors begin.
-            measure.saved += LONG_ESCAPE as u64 - 1;
-        } else if escape >= after {
+        if escape >= after {
             measure.and(&bytes[escape..escape + LONGEST_ESCAPE]);
             if is_long && unit(bytes, escape + 2, bytes.len()) == Unit::Pair {
                 after = escape + LONGEST_ESCAPE;
