@@ -14,7 +14,7 @@ from support import BACKENDS, PROFILE, Desk, load
 hypothesis.settings.register_profile(
     "ci", deadline=None, derandomize=True, database=None, max_examples=150
 )
-hypothesis.settings.register_profile("nightly", deadline=None, max_examples=5000)
+hypothesis.settings.register_profile("nightly", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile(PROFILE)
 
 

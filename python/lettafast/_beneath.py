@@ -5,12 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+from types import TracebackType
 
 from .errors import SourceError, SourceReason
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 # O_PATH (Linux) needs only the right to pass through a folder, as opening by a path does.
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)

@@ -7,8 +7,9 @@ import json
 import re
 import time
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ._beneath import Root, checked_parts
 from ._pure_page import Parts, continues, to_json, turns, utf8_size
@@ -25,9 +26,6 @@ from .errors import (
     TranscriptRefused,
 )
 from .records import Diagnostic, Entry, FileId, Limits, Mode, Summary, TextRange
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _PLACE = re.compile(r"(v1-[0-9a-f]{16}(?:\.[1-9][0-9]*)?):(0|[1-9][0-9]*)").fullmatch
 _BARE_ID = re.compile(r"(?!at:)[A-Za-z0-9_:.-]{1,128}").fullmatch

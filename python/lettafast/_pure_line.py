@@ -12,16 +12,14 @@ import codecs
 import contextlib
 import json
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from json.scanner import make_scanner
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 from .errors import RefusedReason
 from .records import KINDS, MAX_KEPT_DIAGNOSTICS, Entry, Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BOM = b"\xef\xbb\xbf"
 LONG_LINE = 1 << 18

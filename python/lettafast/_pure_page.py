@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from .records import TEXT_PREVIEW_CHARS, TOOL_PREVIEW_CHARS, Entry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _SPLIT_ID = re.compile(r"(.*)-split-(0|[1-9][0-9]{0,8})", re.DOTALL).fullmatch
 _PART_KINDS = {"user": "text", "assistant": "text", "reasoning": "thinking", "error": "error"}

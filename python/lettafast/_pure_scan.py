@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 from array import array
 from codecs import utf_8_decode
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from ._pure_line import BOM, LONG_LINE, Fault, accept, read, walk
 from .errors import RefusedReason, SourceError, SourceReason, TranscriptRefused
 from .records import KINDS, MAX_KEPT_DIAGNOSTICS, Diagnostic, Entry, Kind, Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BLOCK = LONG_LINE
 _KEPT = 1 << 16

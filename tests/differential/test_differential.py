@@ -19,7 +19,7 @@ from lettafast import Limits
 from oracle import Oracle, dumps
 from support import NIGHTLY, append, as_dict, fast_folder
 
-VOLUME = 100_000 if NIGHTLY else 10_000
+VOLUME = 50_000 if NIGHTLY else 10_000
 LIMITS = [
     Limits(),
     Limits(max_page_bytes=1),
