@@ -134,3 +134,13 @@ def test_a_line_of_many_notes_keeps_the_first_hundred(backend, desk) -> None:
         fields = [note.field for note in transcript.diagnostics]
         assert fields == ["argsText", *(f"u{number}" for number in range(99))]
         assert transcript.summary.entries == 1
+
+
+def test_a_unit_that_lost_its_first_row_is_another_history(backend, desk) -> None:
+    """In place, with no refresh between: the only row of the leading unit is none any more."""
+    transcript = desk.open(assistant(), mode="lenient")
+    with desk.path.open("r+b") as file:
+        file.write(b"x")
+    with pytest.raises(HistoryChanged) as caught:
+        transcript.page()
+    assert caught.value.reason == "rewritten"

@@ -70,6 +70,12 @@ impl Open {
         out.resize(HEAD, 0);
         let mut writer = TurnWriter::new(&self.history, out);
         self.rows(start, end, BLOCK, &mut writer)?;
+        let as_validated = writer
+            .first
+            .is_some_and(|(first, kind)| first == start && self.begins_unit(start, kind));
+        if self.index.is_unit(start) && !as_validated {
+            return Err(Error::History(HistoryReason::Rewritten));
+        }
         let Some((first, kind)) = writer.first else {
             let head = Head {
                 state: if self.index.units.is_empty() {
@@ -86,9 +92,6 @@ impl Open {
             };
             return Ok(head.finish(&self.history, vec![0; HEAD]));
         };
-        if self.index.is_unit(start) && (first != start || !self.begins_unit(start, kind)) {
-            return Err(Error::History(HistoryReason::Rewritten));
-        }
         let last_is_user = writer.last == Some(Kind::User);
         let head = Head {
             state: "ok",
