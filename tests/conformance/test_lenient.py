@@ -136,7 +136,7 @@ def test_a_line_of_many_notes_keeps_the_first_hundred(backend, desk) -> None:
         assert transcript.summary.entries == 1
 
 
-def test_a_unit_that_lost_its_first_row_is_another_history(backend, desk) -> None:
+def test_a_leading_unit_that_lost_its_only_row_is_another_history(backend, desk) -> None:
     """In place, with no refresh between: the only row of the leading unit is none any more."""
     transcript = desk.open(assistant(), mode="lenient")
     with desk.path.open("r+b") as file:
