@@ -58,7 +58,9 @@ def _targets() -> Iterator[Target]:
     musts, goals = (0.5, 0.45, 0.4, 0.35, 0.5), (0.8, 0.8, 0.65, 0.7, 0.75)
     for profile, least, aim in zip(PROFILES, musts, goals, strict=True):
         what = "strict open, as a fraction of read + memchr"
-        yield _ratio("open of limit", profile, what, least, aim)
+        limit = _ratio("open of limit", profile, what, least, aim)
+        # A short run's file lies in the processor's cache, where reading it costs next to nothing.
+        yield replace(limit, full_only=True)
     product = _ratio("product", "tools", "open and all turns, × agent-trajectory", 100, 300)
     yield replace(product, full_only=True)  # of 100 MB
     for profile in PROFILES:
