@@ -447,11 +447,10 @@ impl Open {
     /// Reads everything that was validated again.
     fn verify(&self) -> Result<()> {
         let mut checksum = Checksum::new();
-        let mut window = Window::new(&self.source, 0, self.validated, BLOCK);
+        let mut window = Window::new(&self.source, 0, self.validated, BLOCK).summed(&mut checksum);
         while window.fill().map_err(rewritten)? {
             let (_, _, end) = window.parts();
-            let to = window.base() + end as u64;
-            window.sum(&mut checksum, to);
+            window.accept(window.base() + end as u64);
             window.set_at(end);
         }
         if checksum.value() == self.checksum.value() {

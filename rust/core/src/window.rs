@@ -130,11 +130,6 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Adds the bytes before the file offset `offset`, which lies in the buffer, to a checksum.
-    pub fn sum(&self, checksum: &mut Checksum, offset: u64) {
-        checksum.accept(&self.bytes[..self.end], self.base, offset);
-    }
-
     /// Reads more; false at the end of the view.
     ///
     /// A file that ends before `limit` was cut while it was read.
