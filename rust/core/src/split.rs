@@ -13,6 +13,13 @@ pub struct Ids {
     pub message: Option<Vec<u8>>,
 }
 
+impl Ids {
+    /// Whether a row that goes on with this one's text could come.
+    pub fn is_split(&self) -> bool {
+        self.line.as_deref().and_then(split).is_some()
+    }
+}
+
 /// Whether the row with `own` ids goes on with the text of the row with the `earlier` ones,
 /// which stands directly before it: `X-split-<n>`, then `X-split-<n+1>` or `X`.
 pub fn goes_on(earlier: &Ids, own: &Ids) -> bool {

@@ -124,36 +124,40 @@ pub fn measure(raw: &[u8]) -> Measure {
 /// Scalar values of the text that `raw` means.
 #[must_use]
 pub fn chars(raw: &[u8]) -> usize {
-    Tokens(raw)
-        .map(|token| match token {
-            Token::Plain(bytes) => leads(bytes),
-            Token::Escape(..) => 1,
-        })
-        .sum()
+    chars_within(raw, raw.len()).0
 }
 
 /// How many raw bytes the first `most` scalar values take; all of them where there are no more.
 #[must_use]
 pub fn prefix(raw: &[u8], most: usize) -> usize {
-    const LONGEST_CHAR: usize = 4;
     let (mut at, mut left) = (0, most);
     // No text has more characters than its raw form has bytes.
     while raw.len() - at > left && left > 0 {
-        let rest = &raw[at..raw.len().min(at + LONGEST_CHAR * left)];
-        if rest[0] == b'\\' {
-            at += escape_length(&raw[at..]);
-            left -= 1;
-            continue;
-        }
-        let run = &rest[..plain(rest)];
-        let chars = leads(run);
-        if chars > left {
-            return at + nth(run, left);
-        }
-        at += run.len();
+        let (chars, length) = chars_within(&raw[at..], left);
+        at += length;
         left -= chars;
     }
     if left == 0 { at } else { raw.len() }
+}
+
+/// The scalar values that begin in the first `length` bytes of `raw`, and where the last one ends.
+fn chars_within(raw: &[u8], length: usize) -> (usize, usize) {
+    let mut chars = leads(&raw[..length]);
+    let mut end = length;
+    let mut after = 0;
+    for escape in memchr::memchr_iter(b'\\', &raw[..length]) {
+        // The second byte of an escape, or the second half of a pair.
+        if escape < after {
+            continue;
+        }
+        after = escape + escape_length(&raw[escape..]);
+        chars -= after.min(length) - escape - 1;
+    }
+    end = end.max(after);
+    while raw.get(end).is_some_and(|&byte| !is_lead(byte)) {
+        end += 1;
+    }
+    (chars, end)
 }
 
 /// The length of the escape at the start of `raw`.
@@ -163,12 +167,6 @@ fn escape_length(raw: &[u8]) -> usize {
         (b'u', _) => 6,
         _ => 2,
     }
-}
-
-/// The length of the first `count` characters of `bytes`, which have more.
-fn nth(bytes: &[u8], count: usize) -> usize {
-    let mut lead = bytes.iter().enumerate().filter(|(_, byte)| is_lead(**byte));
-    lead.nth(count).map_or(bytes.len(), |(index, _)| index)
 }
 
 /// Appends `raw` in the page's form.

@@ -138,7 +138,7 @@ impl<'a> TurnWriter<'a> {
                 .filter(|&chars| chars <= TEXT_PREVIEW_CHARS),
             _ => None,
         };
-        let chars = if let Some(chars) = joined {
+        if joined.is_some() {
             // The part goes on: take back `"}`.
             self.out.truncate(self.out.len() - 2);
             self.values.write_inside(Member::Text, &mut self.out);
@@ -146,12 +146,13 @@ impl<'a> TurnWriter<'a> {
             if let Some((_, end_ts)) = self.open {
                 self.out[end_ts..end_ts + row.captured_at.len()].copy_from_slice(&row.captured_at);
             }
-            chars
         } else {
             self.text(row, "text");
-            self.values.chars(Member::Text)
-        };
-        self.chain = Some((own, chars));
+        }
+        self.chain = own.is_split().then(|| {
+            let chars = joined.unwrap_or_else(|| self.values.chars(Member::Text));
+            (own, chars)
+        });
     }
 
     fn tool(&mut self, row: &Row) {
