@@ -113,9 +113,10 @@ format: $(STAMPS)/tools ## Format Rust and Python
 	$(BIN)/ruff check --fix .
 
 .PHONY: docs
-docs: develop ## Write docs/CLI.md from the commands' own help
+docs: develop ## Write docs/CLI.md from the commands' own help, and the reasons of docs/BINDING.md
 	mkdir -p $(BUILD)
 	$(RUN) tests/docs/cli_help.py >$(BUILD)/CLI.md && mv $(BUILD)/CLI.md docs/CLI.md
+	$(RUN) tests/docs/reasons.py
 
 # libFuzzer's instrumentation is not stable yet: RUSTC_BOOTSTRAP lets a stable compiler do it.
 .PHONY: fuzz

@@ -28,6 +28,16 @@ ALLOWED = {
     "store": {"records", "errors", "_beneath", "transcript"},
     "__init__": {"records", "errors", "store", "transcript", "_backend"},
 }
+# What the pure modules of `binding` may import of the package; they decide and read nothing.
+DECIDES = {
+    "arguments": {"binding.facts"},
+    "facts": {"binding.verdict", "herdr.records", "records"},
+    "places": {"binding.facts", "binding.verdict", "paths"},
+    "rules": {"binding.arguments", "binding.facts", "binding.verdict", "herdr.records"},
+    "verdict": {"errors", "records", "store", "transcript"},
+}
+# What reads the world: none of it is for what only decides.
+WORLD = {"os", "socket", "psutil", "subprocess", "pathlib", "io", "time", "sys", "asyncio"}
 FRONT_ENDS = ("cli", "web")
 HEAVY = {"cffi", "orjson", "psutil", "platformdirs", "starlette", "letta_client", "httpx", "jinja2"}
 STANDARD_LIBRARY_ONLY = {"records", "errors", "paths", "_beneath", "_backend", *PURE}
@@ -37,11 +47,15 @@ def module_name(path: pathlib.Path) -> str:
     return ".".join(path.with_suffix("").parts)
 
 
+def tree(path: pathlib.Path) -> ast.Module:
+    return ast.parse((PACKAGE / path).read_text("utf-8"))
+
+
 def imports(path: pathlib.Path) -> set[str]:
     """Absolute names of all that a file imports, wherever in it."""
     package = ["lettafast", *path.parts[:-1]]
     found = set()
-    for node in ast.walk(ast.parse((PACKAGE / path).read_text("utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -98,6 +112,38 @@ def test_every_module_of_the_reading_pipeline_is_in_the_table() -> None:
         for path in FILES:
             if module_name(path) in ALLOWED:
                 assert name not in ours(path)
+
+
+def modules(path: pathlib.Path) -> set[str]:
+    """As `ours`, with the modules of packages: `binding.facts`."""
+    found = set()
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "lettafast":
+            while len(parts) > 1 and not PACKAGE.joinpath(*parts[1:]).with_suffix(".py").exists():
+                parts.pop()
+            found.add(".".join(parts[1:]) or "__init__")
+    return found - {"__init__"}
+
+
+def test_what_decides_on_panes_reads_nothing() -> None:
+    for name, allowed in DECIDES.items():
+        path = pathlib.Path("binding", f"{name}.py")
+        assert modules(path) - allowed == set(), path
+        assert not WORLD & {found.split(".")[0] for found in imports(path)}, path
+        calls = [node.func for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+        called = {call.id for call in calls if isinstance(call, ast.Name)}
+        assert not called & {"open", "__import__", "exec", "eval", "import_module"}, path
+
+
+def test_facts_go_one_way() -> None:
+    """Nothing that is read from the world needs the rules, but for what puts facts together."""
+    assert {"binding.rules", "binding.facts"} <= modules(pathlib.Path("binding/gather.py"))
+    for path in FILES:
+        if path.parts[0] == "binding" and path.stem not in ("__init__", "bind", "gather", "rules"):
+            assert "binding.rules" not in modules(path), path
+        if path.parts[0] == "herdr":
+            assert "binding" not in ours(path), path
 
 
 def test_nothing_imports_a_front_end() -> None:

@@ -77,6 +77,42 @@ class RefReason(_Reason):
     NO_SUCH_PART = "no_such_part"
 
 
+class HerdrUnavailableReason(_Reason):
+    """Why herdr could not be reached, or did not answer."""
+
+    UNSUPPORTED_PLATFORM = "unsupported_platform"
+    BAD_NAME = "bad_name"
+    PATH_TOO_LONG = "path_too_long"
+    MISSING = "missing"
+    NOT_LISTENING = "not_listening"
+    PERMISSION_DENIED = "permission_denied"
+    TIMEOUT = "timeout"
+    CLOSED = "closed"
+    SHUTTING_DOWN = "shutting_down"
+    IO = "io"
+
+
+class HerdrProtocolReason(_Reason):
+    """Why an answer is not one that herdr's protocol knows."""
+
+    TOO_LONG = "too_long"
+    INVALID_UTF8 = "invalid_utf8"
+    MALFORMED_JSON = "malformed_json"
+    NOT_AN_OBJECT = "not_an_object"
+    UNEXPECTED_RESULT = "unexpected_result"
+    MISSING_FIELD = "missing_field"
+    WRONG_TYPE = "wrong_type"
+
+
+class HerdrRefusedReason(_Reason):
+    """What herdr answered instead of a result: its own code where lettafast knows it."""
+
+    INVALID_REQUEST = "invalid_request"
+    PANE_NOT_FOUND = "pane_not_found"
+    EVENTS_LOST = "events_lost"
+    OTHER = "other"
+
+
 class BackendReason(_Reason):
     """Why the backend that was asked for does not run."""
 
@@ -205,6 +241,85 @@ class RefError(LettafastError, ValueError):
     def __init__(self, reason: RefReason) -> None:
         self.reason = reason
         super().__init__(self._WORDS[reason])
+
+
+class HerdrError(LettafastError):
+    """herdr gave no answer that can be used. `socket` is the path that was asked."""
+
+    exit_code = 3
+    socket: str
+
+
+class HerdrUnavailable(HerdrError):
+    """herdr could not be reached, or did not answer in time. `errno` is set for `io` (else 0)."""
+
+    _WORDS = {
+        HerdrUnavailableReason.UNSUPPORTED_PLATFORM: "herdr's socket cannot be used on this platform",
+        HerdrUnavailableReason.BAD_NAME: "not the name of a herdr socket",
+        HerdrUnavailableReason.PATH_TOO_LONG: "the socket's path is too long to connect to",
+        HerdrUnavailableReason.MISSING: "no socket is there",
+        HerdrUnavailableReason.NOT_LISTENING: "nothing listens at the socket",
+        HerdrUnavailableReason.PERMISSION_DENIED: "permission denied",
+        HerdrUnavailableReason.TIMEOUT: "no whole answer came in time",
+        HerdrUnavailableReason.CLOSED: "the connection was closed before a whole answer",
+        HerdrUnavailableReason.SHUTTING_DOWN: "herdr is shutting down",
+        HerdrUnavailableReason.IO: "the connection failed",
+    }
+    _HINTS = {
+        HerdrUnavailableReason.UNSUPPORTED_PLATFORM: "herdr on Windows listens at a named pipe, which lettafast does not speak",
+        HerdrUnavailableReason.BAD_NAME: "name a session of 1 to 64 of `A-Z a-z 0-9 . _ -`, or a path ending in `herdr.sock`",
+        HerdrUnavailableReason.PATH_TOO_LONG: "set XDG_CONFIG_HOME or HERDR_SOCKET_PATH to a shorter path and restart herdr",
+        HerdrUnavailableReason.MISSING: "start herdr, or name its session or its socket (HERDR_SESSION, HERDR_SOCKET_PATH)",
+        HerdrUnavailableReason.NOT_LISTENING: "herdr ended without removing its socket: start it again",
+        HerdrUnavailableReason.PERMISSION_DENIED: "the socket belongs to another user: run as the user that runs herdr",
+        HerdrUnavailableReason.TIMEOUT: "herdr is busy or stopped: try again",
+        HerdrUnavailableReason.CLOSED: "herdr may be restarting: try again",
+        HerdrUnavailableReason.SHUTTING_DOWN: "start herdr again",
+        HerdrUnavailableReason.IO: None,
+    }
+
+    def __init__(self, reason: HerdrUnavailableReason, socket: str, errno: int = 0) -> None:
+        self.reason = reason
+        self.socket = socket
+        self.errno = errno
+        self.hint = self._HINTS[reason]
+        detail = f" ({os.strerror(errno)})" if errno else ""
+        super().__init__(f"{socket}: {self._WORDS[reason]}{detail}")
+
+
+class HerdrProtocolError(HerdrError):
+    """An answer that herdr's protocol does not know. `field` is the member concerned, or None."""
+
+    hint = "is this herdr's API socket? If so, this herdr is newer or older than lettafast knows: please report it"
+
+    def __init__(self, reason: HerdrProtocolReason, socket: str, field: str | None = None) -> None:
+        self.reason = reason
+        self.socket = socket
+        self.field = field
+        quoted = f' "{_printable(field)}"' if field is not None else ""
+        super().__init__(
+            f"{socket}: answer not understood: {reason.value.replace('_', ' ')}{quoted}"
+        )
+
+
+class HerdrRefused(HerdrError):
+    """herdr's own error reply: its `code`, and its `message` (at most 500 characters)."""
+
+    _HINTS = {
+        HerdrRefusedReason.INVALID_REQUEST: "this herdr does not know the call: it may be too old",
+        HerdrRefusedReason.PANE_NOT_FOUND: "no such pane, or nothing was started in it yet",
+        HerdrRefusedReason.EVENTS_LOST: "events came faster than they were read: subscribe again",
+        HerdrRefusedReason.OTHER: None,
+    }
+
+    def __init__(self, socket: str, code: str, message: str) -> None:
+        known = {str(reason): reason for reason in HerdrRefusedReason}
+        self.reason = known.get(code, HerdrRefusedReason.OTHER)
+        self.socket = socket
+        self.code = code
+        self.message = message[:500]
+        self.hint = self._HINTS[self.reason]
+        super().__init__(f"{socket}: herdr refused: {_printable(self.message or code)}")
 
 
 class BackendError(LettafastError, ImportError):

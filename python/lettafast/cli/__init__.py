@@ -9,7 +9,7 @@ from typing import NoReturn, Protocol
 from lettafast import __version__
 from lettafast.errors import LettafastError
 
-from . import check, content, doctor, follow, listing, output, page, show
+from . import check, content, doctor, explain, follow, listing, output, page, panes, show
 from .status import INTERRUPTED, LOST_READER, UNREACHABLE
 from .usage import UsageError
 
@@ -50,6 +50,8 @@ _COMMANDS: dict[str, _Command] = {
     "content": content,
     "follow": follow,
     "list": listing,
+    "panes": panes,
+    "explain": explain,
     "doctor": doctor,
 }
 

@@ -13,8 +13,9 @@ from lettafast.store import Store
 
 from . import output
 from .numbers import human_size, human_time
-from .paint import Paint, paint_for_stdout
+from .paint import paint_for_stdout
 from .progress import Progress
+from .table import write_table
 from .visible import file_name, visible_line
 
 HELP = "list the conversations of the store"
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     with Progress() as progress:
         rows = list(_rows(_counted(conversations, progress)))
     if rows:
-        _write_table([_HEADINGS, *rows], paint_for_stdout())
+        write_table([_HEADINGS, *rows], paint_for_stdout(), right=[_SIZE])
     else:
         output.note(f"no conversation is beneath {visible_line(file_name(root))}")
     return 0
@@ -93,14 +94,3 @@ def _rows(conversations: Iterable[ConversationRef]) -> Iterator[tuple[str, ...]]
             "-" if found.size is None else human_size(found.size),
             "-" if found.mtime is None else human_time(found.mtime),
         )
-
-
-def _write_table(rows: list[tuple[str, ...]], paint: Paint) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for number, row in enumerate(rows):
-        cells = [
-            cell.rjust(width) if column == _SIZE else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        line = "  ".join(cells).rstrip()
-        output.write_text((paint("dim", line) if number == 0 else line) + "\n")

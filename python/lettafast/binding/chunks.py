@@ -1,0 +1,98 @@
+"""Letta's chunk logs: what one process streamed last.
+
+Source: Letta Code 0.34.12, class `ChunkLog`: `<agent>/<start ms>-<random>.jsonl`
+beneath `logs/chunk-logs`, the last 100 chunks of one TUI process, all written
+again in place at the end of each stream. Not every chunk names a conversation.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+
+from lettafast._beneath import Root
+from lettafast.errors import SourceError
+
+from .facts import ChunkLog
+from .steady import file_times
+from .strict_json import parse
+
+_NAME = re.compile(r"([0-9]{1,15})-[A-Za-z0-9]+\.jsonl")
+_MOST_READ = 4 << 20
+"""Of the end of a log: bytes. Letta cuts what a chunk says to 200 characters."""
+_TRIES = 5
+_PAUSE = 0.02
+"""Between two tries: seconds."""
+
+
+def read_chunk_logs(folder: str, earliest: float, latest: float) -> tuple[ChunkLog, ...]:
+    """The logs, of any agent, whose names' times lie in this window (Unix seconds, inclusive).
+
+    In the order of their times. No link is followed beneath `folder`; what
+    cannot be read, or names no conversation, gives nothing.
+    """
+    found: list[ChunkLog] = []
+    try:
+        with Root(folder) as root:
+            for agent in root.folders(""):
+                for name, started in _logs(folder, agent):
+                    if earliest <= started <= latest:
+                        found.extend(_look(root, f"{agent}/{name}", started))
+    except SourceError:
+        pass
+    return tuple(sorted(found, key=lambda log: log.started))
+
+
+def _logs(folder: str, agent: str) -> Iterator[tuple[str, float]]:
+    """The names that have the form of a log's, and the times in them."""
+    try:
+        names = os.listdir(os.path.join(folder, agent))
+    except OSError:
+        return
+    for name in names:
+        if matched := _NAME.fullmatch(name):
+            yield name, int(matched[1]) / 1000
+
+
+def _look(root: Root, relative: str, started: float) -> Iterator[ChunkLog]:
+    """The log, once it is whole, or what could be read of it at the last try."""
+    session = None
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_PAUSE)
+        try:
+            text, steady = _tail(root, relative)
+        except (SourceError, OSError):
+            break
+        session = _last_session(text) or session
+        if steady and text.endswith(b"\n"):
+            break
+    if session is not None:
+        yield ChunkLog(os.path.join(root.path, relative), started, *session)
+
+
+def _tail(root: Root, relative: str) -> tuple[bytes, bool]:
+    """The end of the log, and whether it stood still meanwhile."""
+    fd, before = root.open_file(relative)
+    try:
+        start = max(0, before.st_size - _MOST_READ)
+        text = os.pread(fd, _MOST_READ, start)
+        return text, file_times(before) == file_times(os.fstat(fd))
+    finally:
+        os.close(fd)
+
+
+def _last_session(text: bytes) -> tuple[str, str] | None:
+    """The agent and conversation that the last whole line with both names."""
+    for line in reversed(text.split(b"\n")):
+        try:
+            said = parse(line)
+        except ValueError:
+            continue
+        if isinstance(said, dict):
+            agent, conversation = said.get("agent_id"), said.get("conversation_id")
+            if isinstance(agent, str) and isinstance(conversation, str):
+                return agent, conversation
+    return None

@@ -1,0 +1,208 @@
+"""Reads the facts on one pane, once, and then again what must not have moved."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import replace
+
+from lettafast.errors import HerdrError, HerdrRefused
+from lettafast.herdr.client import Herdr
+
+from .chunks import read_chunk_logs
+from .facts import (
+    Clock,
+    Facts,
+    Identity,
+    OtherPane,
+    PaneFacts,
+    Places,
+    Problem,
+    ProcessFacts,
+    Record,
+    Watched,
+)
+from .folders import folder_at
+from .local_store import read_stored
+from .memory import Memory
+from .places import config_of, places_of
+from .process import boot_id, clock_offset, folder_path, lettas_in, lettas_of_home
+from .rules import CHUNK_LOG_SECONDS, answer_of, is_local, reported
+from .settings import read_record, record_times, settings_env
+from .transcripts import Transcripts
+from .world import SeenPane, World, problem_of
+
+
+def gather(
+    world: World, seen: SeenPane, herdr: Herdr, memory: Memory, transcripts: Transcripts
+) -> Facts:
+    """The facts on one pane of `world`, which `herdr` shows."""
+    facts = _around(world, seen)
+    process = seen.lettas[0] if len(seen.lettas) == 1 else None
+    if process is None or process.environ is None:
+        return facts
+    facts = _at_home(facts, process, herdr, memory)
+    if not isinstance(facts.places, Places) or not _is_reported(facts):
+        return facts
+    places = facts.places
+    folder = folder_path(process.identity.pid)
+    record = read_record(folder, memory)
+    facts = replace(facts, record=record, first=_first(seen, process, record))
+    answer = answer_of(facts)
+    if answer is not None:
+        if is_local(answer.agent_id, answer.conversation_id):
+            stored = read_stored(places.store, answer.agent_id, answer.conversation_id)
+            facts = replace(facts, stored=stored)
+        facts = replace(facts, transcript=transcripts.judge(places.transcripts, answer))
+        start = process.started
+        logs = read_chunk_logs(places.chunk_logs, start.earliest, start.latest + CHUNK_LOG_SECONDS)
+        facts = replace(
+            facts, chunk_logs=logs, other_starts=_other_starts(places.home, process.identity)
+        )
+    return _again(facts, seen, process, herdr)
+
+
+def _around(world: World, seen: SeenPane) -> Facts:
+    pane = seen.pane
+    others = tuple(
+        OtherPane(
+            other.pane.socket,
+            other.pane.terminal_id,
+            other.pane.pane_id,
+            other.pane.report,
+            other.runs_letta,
+            tuple(letta.folder.path for letta in other.lettas if letta.folder is not None),
+        )
+        for other in world.panes
+        if (other.pane.socket, other.pane.terminal_id) != (pane.socket, pane.terminal_id)
+    )
+    return Facts(
+        read_at=time.time(),
+        platform=sys.platform,
+        pane=PaneFacts(
+            pane.socket,
+            pane.terminal_id,
+            pane.pane_id,
+            pane.agent,
+            pane.report,
+            pane.title,
+            seen.foreground,
+            seen.in_our_pid_namespace,
+        ),
+        others=others,
+        unseen=tuple(world.unseen.values()),
+        lettas=seen.lettas,
+    )
+
+
+def _at_home(facts: Facts, process: ProcessFacts, herdr: Herdr, memory: Memory) -> Facts:
+    """What the process's own environment leads to."""
+    environ = process.environ
+    assert environ is not None
+    start = folder_at(environ["PWD"]) if os.path.isabs(environ.get("PWD", "")) else None
+    # A folder that cannot be found now was moved, covered or deleted beneath the process.
+    if start is None or start != process.folder:
+        memory.remember_moved(process.identity)
+    trusted = (
+        process.script.package_ctime_ns is not None
+        and process.script.package_ctime_ns / 1e9 < process.started.earliest
+    )
+    home = environ.get("HOME", "")
+    return replace(
+        facts,
+        socket_named=_is_socket(environ.get("HERDR_SOCKET_PATH"), herdr.socket),
+        terminal_named=_terminal_named(environ.get("HERDR_PANE_ID"), facts.pane, herdr),
+        start_folder=start,
+        home_folder=folder_at(home) if os.path.isabs(home) else None,
+        moved_before=memory.moved(process.identity),
+        clock=Clock(memory.clock_moved(boot_id(), clock_offset())),
+        places=_places(facts, process, trusted),
+    )
+
+
+def _places(facts: Facts, process: ProcessFacts, trusted: bool) -> Places | Problem:
+    environ, version = process.environ, process.script.version
+    assert environ is not None
+    env: dict[str, str] = {}
+    if not _is_local(facts):
+        # Only the key of a cloud conversation depends on the settings.
+        config = config_of(environ, version, trusted)
+        read = config if isinstance(config, Problem) else settings_env(config)
+        if isinstance(read, Problem):
+            return read
+        env = dict(read)
+    return places_of(environ, version, trusted, env)
+
+
+def _is_reported(facts: Facts) -> bool:
+    pane = facts.pane
+    return isinstance(pane, PaneFacts) and pane.report is not None
+
+
+def _is_local(facts: Facts) -> bool:
+    pane = facts.pane
+    if not isinstance(pane, PaneFacts) or pane.report is None:
+        return True
+    claim = reported(pane.report.value)
+    return claim is None or is_local(*claim)
+
+
+def _is_socket(named: str | None, socket: str) -> bool | None:
+    if named is None:
+        return None
+    try:
+        return os.path.samefile(named, socket)
+    except (OSError, ValueError):
+        return False
+
+
+def _terminal_named(named: str | None, pane: PaneFacts | Problem, herdr: Herdr) -> str | None:
+    assert isinstance(pane, PaneFacts)
+    if named in (None, pane.pane_id):
+        return pane.terminal_id
+    assert named is not None
+    try:
+        return herdr.pane(named).terminal_id
+    except HerdrError:
+        return None
+
+
+def _other_starts(home: str, own: Identity) -> tuple[float, ...]:
+    return tuple(letta.started.earliest for letta in lettas_of_home(home) if letta.identity != own)
+
+
+def _first(seen: SeenPane, process: ProcessFacts, record: Record | Problem) -> Watched:
+    return Watched(
+        seen.pane.agent,
+        seen.pane.report,
+        frozenset(letta.identity for letta in seen.lettas),
+        process.folder,
+        process.environ,
+        record.file if isinstance(record, Record) else None,
+    )
+
+
+def _again(facts: Facts, seen: SeenPane, process: ProcessFacts, herdr: Herdr) -> Facts:
+    """The facts with what is there now of all that must not have moved."""
+    try:
+        pane = herdr.pane(seen.pane.pane_id)
+        processes = herdr.process_info(seen.pane.pane_id).processes
+    except HerdrRefused:  # the pane is gone
+        return replace(facts, again=None, read_at=time.time())
+    except HerdrError as error:
+        return replace(facts, pane=problem_of(error), first=None, read_at=time.time())
+    lettas = lettas_in(described.pid for described in processes)
+    own = next((letta for letta in lettas if letta.identity == process.identity), None)
+    read = isinstance(facts.record, Record)
+    again = Watched(
+        pane.agent,
+        pane.report,
+        frozenset(letta.identity for letta in lettas),
+        own.folder if own is not None else None,
+        own.environ if own is not None else None,
+        record_times(folder_path(process.identity.pid)) if read else None,
+    )
+    if pane.terminal_id != seen.pane.terminal_id:
+        return replace(facts, again=None, read_at=time.time())
+    return replace(facts, again=again, read_at=time.time())

@@ -1,0 +1,51 @@
+"""Verdicts as plain values, for JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from lettafast.herdr.records import Pane
+
+from .advice import ADVICE
+from .bind import BoundPane
+from .verdict import Bound, Verdict
+
+
+def pane_shape(bound: BoundPane) -> dict[str, Any]:
+    """The members of a pane and of the verdict on it."""
+    pane: Pane = bound.pane
+    return {
+        "socket": pane.socket,
+        "pane_id": pane.pane_id,
+        "terminal_id": pane.terminal_id,
+        "label": pane.label,
+        "title": pane.title,
+        "cwd": pane.foreground_cwd or pane.cwd,
+        "agent": pane.agent,
+        "agent_status": pane.agent_status,
+        **verdict_shape(bound.verdict),
+    }
+
+
+def verdict_shape(verdict: Verdict) -> dict[str, Any]:
+    """The members of a verdict; `verdict` is `bound` or `terminal`."""
+    evidence = [asdict(found) for found in verdict.evidence]
+    if isinstance(verdict, Bound):
+        return {
+            "verdict": "bound",
+            "agent_id": verdict.agent_id,
+            "conversation_id": verdict.conversation_id,
+            "root": verdict.root,
+            "proof": verdict.proof,
+            "evidence": evidence,
+            "checked_at": verdict.checked_at,
+        }
+    return {
+        "verdict": "terminal",
+        "reason": str(verdict.reason),
+        "sentence": verdict.evidence[-1].sentence,
+        "advice": ADVICE[verdict.reason],
+        "evidence": evidence,
+        "checked_at": verdict.checked_at,
+    }

@@ -1,0 +1,107 @@
+"""`lettafast panes`: every pane of every herdr session, and what it shows."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from . import output
+from .herdrs import add_sessions, binder, is_chosen, looks
+from .paint import Paint, paint_for_stdout
+from .status import UNREACHABLE
+from .table import write_table
+from .visible import file_name, visible_line
+
+if TYPE_CHECKING:
+    from lettafast.binding import Binder
+
+HELP = "list herdr's panes, and the conversation that each is proven to show"
+DESCRIPTION = """\
+Lists every pane of every herdr session that is found. A pane is bound to a
+conversation when a proof holds; else it shows its terminal, and the reason says
+why. `lettafast explain PANE` shows each rule and what it saw."""
+EPILOG = """\
+exit status:
+  0  done    3  no herdr session could be looked at
+
+examples:
+  lettafast panes
+  lettafast panes --watch
+  lettafast panes --json | jq -r 'select(.verdict == "bound") | .conversation_id'"""
+
+_HEADINGS = ("PANE", "AGENT", "STATUS", "SHOWS", "FOLDER", "SESSION")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    add_sessions(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each pane")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints a table or one object a pane; with `--watch`, then what changes."""
+    status, seen = 0, dict[tuple[str, str], dict[str, Any]]()
+    with binder(args) as looking:
+        for number, _ in enumerate(looks(args)):
+            panes, status = _look(looking, args, number == 0)
+            news = [pane for key, pane in panes.items() if _differs(seen.get(key), pane)]
+            gone = [seen[key] | {"verdict": "gone"} for key in seen.keys() - panes.keys()]
+            seen = panes
+            _write([*news, *gone], args, with_headings=number == 0)
+            output.flush()
+    return status
+
+
+def _look(
+    looking: Binder, args: argparse.Namespace, first: bool
+) -> tuple[dict[tuple[str, str], dict[str, Any]], int]:
+    from lettafast.binding.shape import pane_shape
+
+    bound, unseen = looking.panes()
+    panes = {
+        (found.pane.socket, found.pane.terminal_id): pane_shape(found)
+        for found in bound
+        if is_chosen(args, found.pane.socket)
+    }
+    for problem in unseen.values():
+        if first:
+            output.note(visible_line(file_name(problem.saw)))
+    if not panes and first and not unseen:
+        output.note("no herdr session is running here")
+    return panes, 0 if panes else UNREACHABLE
+
+
+def _differs(before: dict[str, Any] | None, now: dict[str, Any]) -> bool:
+    """Whether anything but the time of the look, and what a rule saw, is another."""
+    return before is None or _lasting(before) != _lasting(now)
+
+
+def _lasting(pane: dict[str, Any]) -> dict[str, Any]:
+    return {name: pane[name] for name in pane if name not in ("checked_at", "evidence")}
+
+
+def _write(panes: list[dict[str, Any]], args: argparse.Namespace, *, with_headings: bool) -> None:
+    if args.json:
+        for pane in panes:
+            output.write_json(pane)
+    elif panes:
+        paint = paint_for_stdout()
+        rows = [_row(pane, paint) for pane in panes]
+        write_table([_HEADINGS, *rows] if with_headings else rows, paint, headed=with_headings)
+
+
+def _row(pane: dict[str, Any], paint: Paint) -> tuple[str, ...]:
+    shows = pane["verdict"]
+    if shows == "bound":
+        shows = f"{pane['agent_id']}/{pane['conversation_id']}"
+    elif shows == "terminal":
+        shows = f"terminal: {pane['reason']}"
+    cells = (
+        pane["pane_id"],
+        pane["agent"] or "-",
+        pane["agent_status"],
+        shows,
+        pane["cwd"] or "-",
+        pane["socket"],
+    )
+    return tuple(visible_line(file_name(cell), paint.mark) for cell in cells)
