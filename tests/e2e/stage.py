@@ -115,6 +115,9 @@ class Screen:
     def type(self, text: str) -> None:
         """Types a line and sends it."""
         self._stage.tmux("send-keys", "-t", self._name, "-l", text)
+        end = text[-12:]
+        with suppress(TimeoutError):  # a completion may stand in its place
+            wait_until(f"`{end}` on the screen", 5, lambda: end in self.text.replace("\n", ""))
         time.sleep(0.8)  # an Enter that comes with the text is taken for a pasted line's end
         self.enter()
 
@@ -151,7 +154,7 @@ class Screen:
         except TimeoutError:
             print(self.text, self.title)
             raise
-        time.sleep(1)
+        time.sleep(2)  # it records the conversation that it shows
 
     def say(self, text: str) -> None:
         """A prompt; waits until its turn is written."""

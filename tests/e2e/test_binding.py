@@ -27,6 +27,8 @@ from stage import OLDER, Screen, Stage, install
 DOC = Path(__file__).parents[2] / "docs" / "BINDING.md"
 BEGIN, END = "<!-- the end-to-end run writes this table -->\n", "<!-- end of the table -->\n"
 BOUND = "bound"
+PASSING = (Reason.CHANGED_WHILE_READING, Reason.RECORD_CHANGED, Reason.STORE_CHANGED)
+"""Letta was at work just then, and the reason says to look again."""
 rows: list[tuple[str, str, str]] = []
 """Scene, moment, and `bound` or the reason; filled only with answers that are right."""
 
@@ -113,7 +115,11 @@ class Scene:
 
     def sees(self, moment: str, screen: Screen, expected: Reason | str) -> Verdict:
         """The verdict on `screen` is `expected`, and if it is bound, to what is on the screen."""
-        verdict = self.binder.bind(screen.pane_id, Herdr(self.world.stage.path))
+        herdr = Herdr(self.world.stage.path)
+        until = time.monotonic() + 5
+        verdict = self.binder.bind(screen.pane_id, herdr)
+        while getattr(verdict, "reason", None) in PASSING and time.monotonic() < until:
+            verdict = self.binder.bind(screen.pane_id, herdr)
         judged(self.name, moment, verdict, expected, screen.title, self.world.agent)
         return verdict
 
@@ -488,7 +494,8 @@ def test_the_table_in_the_documentation() -> None:
     if os.environ.get("LETTAFAST_WRITE_TABLE"):
         DOC.write_text(before + BEGIN + table + END + after, "utf-8")
         return
-    known = written.splitlines()
-    assert known
-    missing = [line for line in table.splitlines() if line not in known]
-    assert not missing
+    if {row.split("|")[1] for row in written.splitlines()} == {
+        row.split("|")[1] for row in table.splitlines()
+    }:
+        assert table == written
+    assert set(table.splitlines()) <= set(written.splitlines())

@@ -14,6 +14,7 @@ from lettafast import (
     HerdrRefused,
     HerdrUnavailable,
 )
+from lettafast.herdr import codec
 from lettafast.herdr.codec import MAX_LINE_BYTES
 from lettafast.herdr.records import ProcessInfo
 from support import run_python
@@ -245,10 +246,16 @@ def test_hostile_words_of_an_error_are_made_harmless(double, herdr) -> None:
 
 @pytest.mark.parametrize("text", [b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000, b"NaN"])
 def test_json_that_breaks_readers(text) -> None:
-    from lettafast.herdr import codec
-
     with pytest.raises(HerdrError):
         codec.result("s", text, "pong")
     with pytest.raises(HerdrProtocolError) as caught:
         codec.result("s", b'{"result":' + text, "pong")
     assert str(caught.value.reason) == "malformed_json"
+
+
+def test_a_number_that_json_lacks() -> None:
+    for text in (b"NaN", b"-Infinity", b"Infinity", b"01"):
+        line = b'{"result":{"type":"pong"},"x":' + text + b"}"
+        with pytest.raises(HerdrProtocolError) as caught:
+            codec.result("s", line, "pong")
+        assert str(caught.value.reason) == "malformed_json"
