@@ -77,7 +77,9 @@ class Scene:
         return self.start(report=conversation)
 
     def binder(self, *others: Herdr) -> Binder:
-        return Binder([self.herdr, *others], {}, Memory(str(self.folder / "state")))
+        return Binder(
+            [self.herdr, *others], {"HOME": str(self.desk.home)}, Memory(str(self.folder / "state"))
+        )
 
 
 @contextlib.contextmanager

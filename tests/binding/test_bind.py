@@ -210,7 +210,8 @@ def test_a_letta_that_was_elsewhere_is_remembered(scene: Scene) -> None:
     go(scene, letta, scene.desk.project)
     with scene.binder() as binder:
         assert reason(binder.bind("w1:p1", scene.herdr)) is Reason.LEFT_START_FOLDER
-    with Binder([scene.herdr], {}, Memory(str(scene.folder / "others"))) as unaware:
+    elsewhere = Memory(str(scene.folder / "others"))
+    with Binder([scene.herdr], {"HOME": str(scene.desk.home)}, elsewhere) as unaware:
         assert isinstance(unaware.bind("w1:p1", scene.herdr), Bound)
 
 

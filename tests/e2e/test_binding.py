@@ -91,7 +91,8 @@ def world(letta: str, model: str, folder: Path) -> Iterator[World]:
 @pytest.fixture
 def binder(world: World, tmp_path: Path) -> Iterator[Binder]:
     """A binder that has seen nothing yet; this machine's own herdr is not looked for."""
-    with Binder([Herdr(world.stage.path)], {}, Memory(str(tmp_path / "state"))) as binder:
+    here = {"HOME": str(world.home.home)}
+    with Binder([Herdr(world.stage.path)], here, Memory(str(tmp_path / "state"))) as binder:
         yield binder
 
 
@@ -343,7 +344,9 @@ def test_two_sessions_have_the_same_pane_ids(scene: Scene, fresh: Fresh, folder:
             pane(scene.world, "w1:p1", here) as one,
             pane(second_world, "w1:p1", there) as other,
             Binder(
-                [Herdr(scene.world.stage.path), Herdr(second.path)], {}, scene.binder.memory
+                [Herdr(scene.world.stage.path), Herdr(second.path)],
+                {"HOME": str(scene.world.home.home)},
+                scene.binder.memory,
             ) as both,
         ):
             one.start(conversation="local-conv-1")
@@ -469,7 +472,7 @@ def test_no_report(scene: Scene, fresh: Fresh) -> None:
 
 
 def test_no_herdr(world: World, tmp_path: Path) -> None:
-    with Binder([], {}, Memory(str(tmp_path / "state"))) as binder:
+    with Binder([], {"HOME": str(tmp_path)}, Memory(str(tmp_path / "state"))) as binder:
         verdict = binder.bind("w1:p1", Herdr(str(tmp_path / "herdr.sock")))
     judged("no herdr", "-", verdict, Reason.HERDR_UNAVAILABLE, "", world.agent)
 

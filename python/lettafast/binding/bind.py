@@ -14,7 +14,7 @@ from lettafast.herdr.records import Pane
 from lettafast.herdr.sockets import find_sockets
 
 from .facts import Facts, Problem
-from .gather import gather
+from .gather import gather, notice_moved
 from .memory import Memory
 from .rules import PLATFORMS, decide
 from .transcripts import Transcripts
@@ -61,7 +61,7 @@ class Binder:
     def panes(self) -> tuple[tuple[BoundPane, ...], Mapping[str, Problem]]:
         """Every pane of every session with its verdict, and the sessions that could not be seen."""
         sessions = {herdr.socket: herdr for herdr in self.sessions()}
-        world = look_around(sessions.values())
+        world = self._look(sessions.values())
         bound = tuple(
             BoundPane(seen.pane, self._decide(world, seen, sessions[seen.pane.socket]))
             for seen in world.panes
@@ -74,13 +74,18 @@ class Binder:
         if sys.platform not in PLATFORMS:
             return _unknown(Problem(Reason.UNSUPPORTED_PLATFORM, sys.platform))
         others = (other for other in self.sessions() if not _is_same(other, herdr))
-        world = look_around((herdr, *others))
+        world = self._look((herdr, *others))
         for seen in world.panes:
             named = (seen.pane.pane_id, seen.pane.terminal_id)
             if seen.pane.socket == herdr.socket and pane in named:
                 return self._decide(world, seen, herdr)
         missing = Problem(Reason.HERDR_UNAVAILABLE, f"{herdr.socket}: no pane {pane}")
         return _unknown(world.unseen.get(herdr.socket, missing))
+
+    def _look(self, sessions: Iterable[Herdr]) -> World:
+        world = look_around(sessions)
+        notice_moved(world, self.memory)
+        return world
 
     def _decide(self, world: World, seen: SeenPane, herdr: Herdr) -> Verdict:
         return decide(gather(world, seen, herdr, self.memory, self._transcripts))

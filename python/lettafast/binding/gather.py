@@ -14,6 +14,7 @@ from .chunks import read_chunk_logs
 from .facts import (
     Clock,
     Facts,
+    Folder,
     Identity,
     OtherPane,
     PaneFacts,
@@ -63,6 +64,22 @@ def gather(
     return _again(facts, seen, process, herdr)
 
 
+def notice_moved(world: World, memory: Memory) -> None:
+    """Remembers each letta of `world` that is not in the folder that it started in."""
+    for seen in world.panes:
+        for letta in seen.lettas:
+            # A folder that cannot be found now was moved, covered or deleted beneath the process.
+            start = _start_folder(letta)
+            if letta.environ is not None and (start is None or start != letta.folder):
+                memory.remember_moved(letta.identity)
+
+
+def _start_folder(process: ProcessFacts) -> Folder | None:
+    """What the `PWD` of the process's environment leads to now."""
+    named = (process.environ or {}).get("PWD", "")
+    return folder_at(named) if os.path.isabs(named) else None
+
+
 def _around(world: World, seen: SeenPane) -> Facts:
     pane = seen.pane
     others = tuple(
@@ -100,10 +117,7 @@ def _at_home(facts: Facts, process: ProcessFacts, herdr: Herdr, memory: Memory) 
     """What the process's own environment leads to."""
     environ = process.environ
     assert environ is not None
-    start = folder_at(environ["PWD"]) if os.path.isabs(environ.get("PWD", "")) else None
-    # A folder that cannot be found now was moved, covered or deleted beneath the process.
-    if start is None or start != process.folder:
-        memory.remember_moved(process.identity)
+    start = _start_folder(process)
     trusted = (
         process.script.package_ctime_ns is not None
         and process.script.package_ctime_ns / 1e9 < process.started.earliest

@@ -33,7 +33,7 @@ def read_stored(
     No link is followed beneath `store`. What it says may be another agent or
     conversation than was asked for: that is for the caller to compare.
     """
-    relative = f"conversations/{_folder(agent_id, conversation_id)}/conversation.json"
+    relative = f"conversations/{folder_of(agent_id, conversation_id)}/conversation.json"
     path = f"{store}/{relative}"
     try:
         with Root(store) as root:
@@ -49,7 +49,8 @@ def read_stored(
     return _stored(path, said)
 
 
-def _folder(agent_id: str | None, conversation_id: str) -> str:
+def folder_of(agent_id: str | None, conversation_id: str) -> str:
+    """The name of a conversation's folder beneath `conversations`; `default` needs its agent."""
     if conversation_id != DEFAULT:
         key = f"conversation:{conversation_id}"
     elif agent_id is not None:

@@ -38,8 +38,8 @@ CLOCK_SECONDS = 1.0
 """How far the wall clock may have been moved."""
 CHUNK_LOG_SECONDS = 60.0
 """How long after its process's start a chunk log may have been begun."""
-PEER_SECONDS = 5.0
-"""How long after a later letta's start a log may still be this one's: lettas may start together."""
+OWN_LOG_SECONDS = 10.0
+"""How long it may be a process's own whatever starts: lettas may start together."""
 
 _ID = re.compile(r"[A-Za-z0-9._-]+")
 _CONVERSATION_ID = re.compile(r"default|(?:local-)?conv-[A-Za-z0-9-]+")
@@ -59,11 +59,19 @@ class Finding:
 Rule = Callable[[Facts], Finding]
 
 
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Rules that together show which conversation a pane shows, by name and in order."""
+
+    name: str
+    rules: tuple[tuple[str, Rule], ...]
+
+
 def decide(facts: Facts) -> Verdict:
     """The verdict on a pane; true at `facts.read_at`."""
     evidence: list[Evidence] = []
     reason = None
-    for name, rule in RULES:
+    for name, rule in RECORDED.rules:
         finding = rule(facts)
         reason = finding.reason
         evidence.append(Evidence(name, reason is None, finding.saw, finding.sentence))
@@ -84,7 +92,7 @@ def decide(facts: Facts) -> Verdict:
         answer.conversation_id,
         transcript.root,
         transcript.file,
-        "recorded",
+        RECORDED.name,
         tuple(evidence),
         facts.read_at,
     )
@@ -477,6 +485,15 @@ def store_rule(facts: Facts) -> Finding:
             f"first entry {stored.created_at - first:.3f} s before the conversation was made",
             "Letta gave this id before: the transcript has entries of an older conversation.",
         )
+    # A default conversation may be made after it was recorded; its id is never given again.
+    record = facts.record
+    assert isinstance(record, Record)
+    if answer.conversation_id != _DEFAULT and stored.created_at > record.file.mtime_ns / 1e9:
+        return Finding(
+            Reason.ID_REUSED,
+            f"made {stored.created_at - record.file.mtime_ns / 1e9:.3f} s after it was recorded",
+            "Letta gave this id before: the record names an older conversation.",
+        )
     return Finding(None, stored.path, "The letta's local store has this conversation.")
 
 
@@ -538,10 +555,11 @@ def contradiction_rule(facts: Facts) -> Finding:
 
 
 def _own_chunk_logs(facts: Facts, process: ProcessFacts) -> Iterator[ChunkLog]:
-    """The logs that can be this process's: begun soon after it, not long after a later letta."""
+    """The logs that can be this process's: begun soon after it, and before a later letta."""
     start = process.started
-    later = [other + PEER_SECONDS for other in facts.other_starts if other > start.latest]
+    later = [other for other in facts.other_starts if other > start.latest]
     end = min([start.latest + CHUNK_LOG_SECONDS, *later])
+    end = max(end, start.latest + OWN_LOG_SECONDS)
     return (log for log in facts.chunk_logs if start.earliest <= log.started <= end)
 
 
@@ -582,3 +600,5 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("contradiction", contradiction_rule),
 )
 """The proof's rules, in the order in which they are looked at. Each assumes those before it."""
+
+RECORDED = Proof("recorded", RULES)

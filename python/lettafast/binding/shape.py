@@ -9,16 +9,19 @@ from lettafast.herdr.records import Pane
 
 from .advice import ADVICE
 from .bind import BoundPane
+from .names import session_name, terminal_name
 from .verdict import Bound, Verdict
 
 
 def pane_shape(bound: BoundPane) -> dict[str, Any]:
-    """The members of a pane and of the verdict on it."""
+    """The members of a pane, what it is called in addresses, and those of the verdict on it."""
     pane: Pane = bound.pane
     return {
         "socket": pane.socket,
         "pane_id": pane.pane_id,
         "terminal_id": pane.terminal_id,
+        "session": session_name(pane.socket),
+        "terminal": terminal_name(pane.terminal_id),
         "label": pane.label,
         "title": pane.title,
         "cwd": pane.foreground_cwd or pane.cwd,
