@@ -37,6 +37,17 @@ def transcript_root(environ: Mapping[str, str] = os.environ) -> str:
     return root
 
 
+def local_store_root(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The folder of Letta Code's local backend; None where it has no absolute path.
+
+    Source: Letta Code 0.34.12, `getLocalBackendStorageDir`.
+    """
+    root = environ.get("LETTA_LOCAL_BACKEND_DIR")
+    if root is None:
+        root = os.path.join(environ.get("HOME") or _home(), ".letta", "lc-local-backend")
+    return root if os.path.isabs(root) else None
+
+
 def _home() -> str:
     try:
         return pwd.getpwuid(os.getuid()).pw_dir

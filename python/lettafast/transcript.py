@@ -113,6 +113,29 @@ class Transcript:
         """`page_json` as records."""
         return _page(self._loads(self.page_json(before, limit)))
 
+    @property
+    def end(self) -> str | None:
+        """The cursor of the place where the next row will begin; None while there is no entry."""
+        with self._lock:
+            handle = self._handle
+            end = handle.validated()
+            data, _ = handle.appended_json(end)
+            history_id = self._loads(data)["history_id"]
+            return None if history_id is None else f"{history_id}:{end}"
+
+    def appended_json(self, after: str) -> tuple[bytes, str]:
+        """The page of the rows from the cursor `after` on, as JSON bytes, and the cursor behind it.
+
+        It spans at most `max_page_bytes`: go on from the second value until that is `end`.
+        Raises `CursorError`.
+        """
+        with self._lock:
+            handle = self._handle
+            handle.page_json(after, 1)  # judges the cursor
+            history_id, _, offset = after.rpartition(":")
+            data, end = handle.appended_json(int(offset))
+            return data, f"{history_id}:{end}"
+
     def entries(self, start: int = 0) -> Iterator[Entry]:
         """The rows from byte `start` to what is validated now, read in bounded memory.
 

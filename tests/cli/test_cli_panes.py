@@ -10,6 +10,7 @@ import time
 import pytest
 
 from double import HerdrDouble
+from lettafast.binding.names import session_name
 from scene import AGENT, OLDER, scene
 
 SECONDS = 20
@@ -114,7 +115,12 @@ def test_several_sessions_with_one_pane_id(command, complaint, stage, tmp_path) 
         place.symlink_to(other.path)
         result = command("explain", "w1:p1", env=home)
         assert result.status == 2
-        complaint(result.err, f"several sessions have a pane `w1:p1`: {stage.double.path}, .*")
+        candidates = [f"{session_name(path)}/w1:p1" for path in (stage.double.path, str(place))]
+        complaint(result.err, f"several sessions have a pane `w1:p1`: {', '.join(candidates)}")
+        for candidate, socket in zip(candidates, (stage.double.path, str(place)), strict=True):
+            result = command("explain", candidate, "--json", env=home)
+            assert result.json[0]["socket"] == socket
+            assert candidate == f"{result.json[0]['session']}/{result.json[0]['pane_id']}"
         result = command("panes", "--json", "--session", "default", env=home)
         assert {pane["socket"] for pane in result.json} == {str(place)}
 

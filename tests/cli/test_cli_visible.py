@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 
 from lettafast.cli.numbers import human_size
-from lettafast.cli.visible import file_name, visible, visible_line
+from lettafast.visible import file_name, visible, visible_line
 
 # Characters of the categories below that have a look of their own or belong to a script.
 SEEN = {

@@ -9,7 +9,19 @@ from typing import NoReturn, Protocol
 from lettafast import __version__
 from lettafast.errors import LettafastError
 
-from . import check, content, doctor, explain, follow, listing, output, page, panes, show
+from . import (
+    check,
+    content,
+    doctor,
+    explain,
+    follow,
+    listing,
+    output,
+    page,
+    panes,
+    serve,
+    show,
+)
 from .status import INTERRUPTED, LOST_READER, UNREACHABLE
 from .usage import UsageError
 
@@ -52,6 +64,7 @@ _COMMANDS: dict[str, _Command] = {
     "list": listing,
     "panes": panes,
     "explain": explain,
+    "serve": serve,
     "doctor": doctor,
 }
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from lettafast.errors import LettafastError, SourceError, SourceReason, TranscriptRefused
 from lettafast.records import KINDS, Diagnostic, Mode, Summary
+from lettafast.visible import file_name, visible_line
 
 from . import output
 from .locate import PATH_HELP, add_lenient, open_at, path_argument
 from .numbers import human_count
 from .paint import Paint, paint_for_stdout
 from .progress import Progress
-from .visible import file_name, visible_line
 
 HELP = "read transcripts whole and say whether they are sound"
 DESCRIPTION = """\

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from lettafast.errors import LettafastError, RefError, RefReason
 from lettafast.records import MAX_RANGE_BYTES, ContentPart, TextRange
 from lettafast.transcript import Transcript
+from lettafast.visible import file_name, visible
 
 from . import output
 from .locate import add_path, open_from
@@ -16,7 +17,6 @@ from .numbers import count, human_size
 from .paint import paint_for_stdout
 from .progress import Progress
 from .usage import UsageError
-from .visible import file_name, visible
 
 HELP = "print one text or tool output, whole or a range of it"
 DESCRIPTION = """\

@@ -12,12 +12,12 @@ from lettafast import __version__, _backend
 from lettafast.errors import BackendError, SourceError
 from lettafast.paths import JS_WHITE_SPACE, transcript_root
 from lettafast.store import Store
+from lettafast.visible import file_name, visible_line
 
 from . import output
 from .numbers import human_count
 from .paint import Paint, paint_for_stdout
 from .progress import Progress
-from .visible import file_name, visible_line
 
 HELP = "say what runs here and what it can read"
 DESCRIPTION = """\

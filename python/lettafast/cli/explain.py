@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from lettafast.visible import file_name, visible_line
+
 from . import output
 from .herdrs import add_sessions, binder, is_chosen, looks
 from .paint import Paint, paint_for_stdout
 from .status import UNREACHABLE
 from .usage import UsageError
-from .visible import file_name, visible_line
 
 if TYPE_CHECKING:
     from lettafast.binding import Binder, BoundPane
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 HELP = "say why a pane shows its conversation or its terminal"
 DESCRIPTION = """\
 Shows each rule of the proof that was looked at, whether it held, the fact that it
-saw and one sentence about it. PANE is herdr's id of a pane or of its terminal."""
+saw and one sentence about it. PANE is herdr's id of a pane or of its terminal, or
+SESSION/ID with the `session` and `pane_id` of `lettafast panes --json`."""
 EPILOG = """\
 exit status:
   0  bound to a conversation    1  the pane shows its terminal
@@ -58,16 +60,27 @@ def _find(looking: Binder, args: argparse.Namespace) -> BoundPane | None:
         if not unseen:
             output.note("no herdr session is running here")
         return None
-    named = [found for found in shown if args.pane in (found.pane.pane_id, found.pane.terminal_id)]
+    named = [found for found in shown if args.pane in _names(found)]
     if not named:
         raise UsageError(f"no pane is named `{args.pane}`", "`lettafast panes` lists them")
     if len(named) > 1:
-        sockets = ", ".join(found.pane.socket for found in named)
+        candidates = ", ".join(_full_name(found) for found in named)
         raise UsageError(
-            f"several sessions have a pane `{args.pane}`: {sockets}",
-            "name one with --session or --socket, or the terminal_id of `lettafast panes --json`",
+            f"several sessions have a pane `{args.pane}`: {candidates}",
+            "name one of these, or its session with --session or --socket",
         )
     return named[0]
+
+
+def _names(found: BoundPane) -> tuple[str, ...]:
+    return found.pane.pane_id, found.pane.terminal_id, _full_name(found)
+
+
+def _full_name(found: BoundPane) -> str:
+    """`<session>/<pane id>`: no other pane has it."""
+    from lettafast.binding.names import session_name
+
+    return f"{session_name(found.pane.socket)}/{found.pane.pane_id}"
 
 
 def _print_news(found: BoundPane, before: object, args: argparse.Namespace) -> tuple[int, object]:

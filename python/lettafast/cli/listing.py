@@ -10,13 +10,13 @@ from typing import Any
 from lettafast.paths import transcript_root
 from lettafast.records import ConversationRef
 from lettafast.store import Store
+from lettafast.visible import file_name, visible_line
 
 from . import output
 from .numbers import human_size, human_time
 from .paint import paint_for_stdout
 from .progress import Progress
 from .table import write_table
-from .visible import file_name, visible_line
 
 HELP = "list the conversations of the store"
 DESCRIPTION = """\

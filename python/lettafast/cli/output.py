@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any, TextIO
 
-from .visible import file_name, visible_line
+from lettafast.visible import file_name, visible_line
 
 
 class OutputError(Exception):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from lettafast.records import MAX_PAGE_LIMIT, PAGE_LIMIT
+from lettafast.visible import file_name
 
 from . import output
 from .locate import add_path, open_from
 from .numbers import count
-from .visible import file_name
 
 HELP = "print one page of turns as JSON"
 DESCRIPTION = """\

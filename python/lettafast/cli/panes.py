@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from lettafast.visible import file_name, visible_line
+
 from . import output
 from .herdrs import add_sessions, binder, is_chosen, looks
 from .paint import Paint, paint_for_stdout
 from .status import UNREACHABLE
 from .table import write_table
-from .visible import file_name, visible_line
 
 if TYPE_CHECKING:
     from lettafast.binding import Binder

@@ -9,8 +9,9 @@ import threading
 import time
 from types import TracebackType
 
+from lettafast.visible import file_name, visible_line
+
 from .output import is_terminal
-from .visible import file_name, visible_line
 
 PATIENCE = 1.0
 """Seconds of work before anything is shown."""

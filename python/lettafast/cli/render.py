@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from lettafast.records import Part, Turn
 from lettafast.summary import summarize_arguments
+from lettafast.visible import visible, visible_line
 
 from .numbers import human_size
 from .paint import Paint
-from .visible import visible, visible_line
 
 _SIGNS = {"text": (" ", None), "thinking": ("~", "dim"), "error": ("!", "red")}
 _STATE_COLORS = {"ok": "green", "failed": "red"}
