@@ -10,10 +10,10 @@ BUILD := build
 LETTA := $(BUILD)/letta
 LETTA_VERSION := 0.34.12
 
-FIXTURE := fixtures/letta-0.34.12/transcripts/agent-local-1c476545-d691-45b8-9c87-36c166265eda/default
+RECORDING := fixtures/letta-0.34.12/transcripts
 RUST_SOURCES := $(shell find rust include -type f 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 PYTHON_SOURCES := $(shell find python -name '*.py' -not -path '*/_native_lib/*')
-SLOW_TESTS := tests/e2e tests/packaging
+SLOW_TESTS := tests/e2e tests/packaging tests/web/browser
 
 CARGO_FUZZ := $(BUILD)/cargo-fuzz/bin/cargo-fuzz
 FUZZ_TARGETS := strict_line lenient_line page native_vs_exact
@@ -54,6 +54,11 @@ $(STAMPS)/bench: pyproject.toml | $(STAMPS)/tools
 	$(RUN) -m pip install --quiet --group bench
 	@touch $@
 
+$(STAMPS)/browser: pyproject.toml | $(STAMPS)/tools
+	$(RUN) -m pip install --quiet --group browser
+	npm install --silent --no-audit --no-fund --prefix $(BUILD)/axe axe-core@4
+	@touch $@
+
 $(LETTA)/bin/letta:
 	$(PYTHON) -m venv $(LETTA)
 	$(LETTA)/bin/python -m pip install --quiet letta==$(LETTA_VERSION)
@@ -64,14 +69,23 @@ $(CARGO_FUZZ):
 .PHONY: venv
 venv: $(STAMPS)/tools ## Make .venv with the development tools, without the native core
 
+.PHONY: browser-tools
+browser-tools: $(STAMPS)/browser ## Install what the tests in a browser need, but for the browser
+
 .PHONY: develop
 develop: $(STAMPS)/native ## Make .venv with the native core built in
 
 # --- use ------------------------------------------------------------------
 
+# Nothing to show is no reason to show nothing.
 .PHONY: run
-run: develop ## Show a recorded conversation of Letta Code
-	$(BIN)/lettafast show $(FIXTURE)
+run: develop ## Open the front-end on this machine's Letta Code, or on a recording
+	@if [ -n "$$($(BIN)/lettafast list --json 2>/dev/null | head -n 1)" ]; then \
+		exec $(BIN)/lettafast serve --open; \
+	else \
+		exec $(BIN)/lettafast serve --open --root $(RECORDING) \
+			--note 'No transcript of Letta Code is on this machine: this is a recording.'; \
+	fi
 
 # --- test -----------------------------------------------------------------
 
@@ -92,8 +106,12 @@ test-packaging: develop dist ## Install both wheels in new environments and run 
 	$(RUN) -m pytest tests/packaging
 
 .PHONY: test-e2e
-test-e2e: develop $(LETTA)/bin/letta ## Drive the real Letta Code (needs tmux) and read what it writes
+test-e2e: develop $(STAMPS)/browser $(LETTA)/bin/letta ## Drive the real Letta Code (needs tmux) and read what it writes
 	LETTAFAST_LETTA=$(CURDIR)/$(LETTA)/bin/letta $(RUN) -m pytest tests/e2e
+
+.PHONY: test-browser
+test-browser: develop $(STAMPS)/browser ## Use the front-end in a real browser (needs chromium and npm)
+	$(RUN) -m pytest tests/web/browser tests/web/test_web_openapi.py
 
 .PHONY: lint
 lint: $(STAMPS)/tools ## Check format, lints and types of Rust and Python
@@ -117,6 +135,10 @@ docs: develop ## Write docs/CLI.md from the commands' own help, and the reasons 
 	mkdir -p $(BUILD)
 	$(RUN) tests/docs/cli_help.py >$(BUILD)/CLI.md && mv $(BUILD)/CLI.md docs/CLI.md
 	$(RUN) tests/docs/reasons.py
+
+.PHONY: screenshots
+screenshots: develop $(STAMPS)/browser ## Take the pictures of docs/screenshots (needs chromium)
+	$(RUN) tests/web/screenshots.py
 
 # libFuzzer's instrumentation is not stable yet: RUSTC_BOOTSTRAP lets a stable compiler do it.
 .PHONY: fuzz

@@ -24,6 +24,9 @@ _IN_LINE = re.compile(rf"[\t\n{_UNSAFE}{_JOINERS}]")
 _SCRIPT = rf"[^\x00-\u02ff{_UNSAFE}{_JOINERS}]"
 _JOINED = re.compile(f"(?<={_SCRIPT})[{_JOINERS}](?={_SCRIPT})")
 
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates that stand for no byte of a file's name."""
+
 _SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 
@@ -43,8 +46,10 @@ def visible_line(text: str, mark: Callable[[str], str] = str) -> str:
 def file_name(name: str) -> str:
     r"""A file-system string, or a message with one in it, as text.
 
-    Bytes that are no UTF-8 are `\xNN`. The locale's encoding does not matter.
+    Bytes that are no UTF-8 are `\xNN`, other surrogates `\uNNNN`. The locale's encoding does
+    not matter.
     """
+    name = _NO_BYTE.sub(lambda found: _escape(found[0]), name)
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

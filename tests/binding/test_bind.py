@@ -14,6 +14,7 @@ import pytest
 from double import HerdrDouble
 from lettafast import HistoryChanged
 from lettafast.binding import RULES, Binder, Bound, Memory, Reason, Terminal, Verdict, bind
+from lettafast.binding.transcripts import seconds
 from lettafast.herdr.client import Herdr
 from lettas import Letta
 from scene import AGENT, OLDER, Scene
@@ -258,9 +259,51 @@ def test_no_such_pane_and_no_herdr(scene: Scene, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("HOME", str(scene.desk.home))
     for name in ("HERDR_SOCKET_PATH", "HERDR_SESSION", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
-    assert reason(bind("w1:p9", scene.herdr)) is Reason.HERDR_UNAVAILABLE
+    assert reason(bind("w1:p9", scene.herdr)) is Reason.NOT_LETTA
     scene.double.stop()
     assert reason(bind("w1:p1", scene.herdr)) is Reason.HERDR_UNAVAILABLE
+
+
+def test_what_cannot_be_remembered_is_not_bound(scene: Scene) -> None:
+    """An excursion that was seen would be forgotten by the next look."""
+    scene.resumed()
+    (scene.folder / "file").write_text("in the way")
+    here = {"HOME": str(scene.desk.home)}
+    with Binder([scene.herdr], here, Memory(str(scene.folder / "file" / "state"))) as binder:
+        assert reason(binder.bind("w1:p1", scene.herdr)) is Reason.MEMORY_UNAVAILABLE
+    with scene.binder() as binder:
+        assert isinstance(binder.bind("w1:p1", scene.herdr), Bound)
+
+
+def test_a_pane_whose_processes_are_not_known_may_run_a_letta(scene: Scene) -> None:
+    """An empty list means that herdr does not know; an error is no list."""
+    scene.resumed()
+    scene.start("w1:p2", report="local-conv-1", cwd=scene.folder)
+    with scene.binder() as binder:
+        assert reason(binder.bind("w1:p1", scene.herdr)) is Reason.DUPLICATE_REPORT
+        scene.double.set_pane("w1:p2", processes=[])
+        assert reason(binder.bind("w1:p1", scene.herdr)) is Reason.DUPLICATE_REPORT
+        assert reason(binder.bind("w1:p2", scene.herdr)) is Reason.DUPLICATE_REPORT
+        scene.double.fault(
+            "error", method="pane.process_info", pane_id="w1:p2", code="internal_error"
+        )
+        assert reason(binder.bind("w1:p1", scene.herdr)) is Reason.HERDR_PROTOCOL
+
+
+def test_a_herdr_that_is_slow_with_each_pane(scene: Scene) -> None:
+    """Several are asked at a time, and all within a bound."""
+    scene.resumed()
+    for number in range(10, 34):
+        scene.double.create_pane("w1:t1", {"pane_id": f"w1:p{number}"})
+    scene.double.fault("slow", method="pane.process_info", delay_ms=200)
+    with scene.binder() as binder:
+        start = time.monotonic()
+        assert isinstance(binder.bind("w1:p1", scene.herdr), Bound)
+        assert time.monotonic() - start < 27 * 0.2  # one after another
+
+
+def test_the_year_0_is_a_time() -> None:
+    assert seconds("0000-01-01T00:00:00.000Z") < seconds("0001-01-01T00:00:00.000Z")
 
 
 def test_nothing_stays_open(scene: Scene) -> None:

@@ -56,6 +56,14 @@ def test_the_last_chunk_that_names_a_conversation(tmp_path) -> None:
     assert (log.agent_id, log.conversation_id) == (AGENT, "last")
 
 
+def test_a_text_that_was_cut_within_a_pair_counts(tmp_path) -> None:
+    """Letta cuts texts by UTF-16 units, and JSON.stringify writes half a pair as an escape."""
+    write(tmp_path, chunk("first"), chunk("last", content="cut \ud83d"))
+    assert found(tmp_path) == ["last"]
+    write(tmp_path, chunk("first"), chunk("odd \ud83d"))
+    assert found(tmp_path) == ["odd \\ud83d"]
+
+
 def test_the_window_is_inclusive(tmp_path) -> None:
     write(tmp_path, chunk("x"))
     assert found(tmp_path, START - 60, START) == ["x"]

@@ -124,12 +124,47 @@ def test_what_names_nothing(tmp_path, said) -> None:
     assert reason(tmp_path) is Reason.STORE_MISSING
 
 
-@pytest.mark.parametrize("length", [0, 1, 50])
-def test_empty_or_half(tmp_path, length) -> None:
-    write(tmp_path, json.dumps(GOOD)[:length])
+def test_empty(tmp_path) -> None:
+    write(tmp_path, "")
     started = time.monotonic()
     assert reason(tmp_path) is Reason.STORE_CHANGED
     assert 0.08 <= time.monotonic() - started < 1
+
+
+@pytest.mark.parametrize("length", [1, 50])
+def test_half_and_nobody_writes(tmp_path, length) -> None:
+    write(tmp_path, json.dumps(GOOD)[:length])
+    started = time.monotonic()
+    assert "ends in the middle" in saw(tmp_path)
+    assert 0.08 <= time.monotonic() - started < 1
+
+
+def saw(store: pathlib.Path) -> str:
+    found = read_stored(str(store), AGENT, "local-conv-7")
+    assert isinstance(found, Problem)
+    assert found.reason is Reason.STORE_MISSING
+    return found.saw
+
+
+def test_what_is_there_instead_is_told(tmp_path) -> None:
+    path = write(tmp_path, "{} 1")
+    assert saw(tmp_path).startswith(f"{path} is not what Letta writes: ")
+    path.write_text('{"id": "\\ud800"}')
+    assert "surrogate" in saw(tmp_path)
+    path.write_text("[" * 1_000_000)
+    started = time.monotonic()
+    assert "too deep" in saw(tmp_path)
+    assert time.monotonic() - started < 1
+    path.unlink()
+    assert saw(tmp_path) == f"{path}: missing"
+    for make, words in (
+        (os.mkdir, "a folder, no regular file"),
+        (os.mkfifo, "a FIFO, no regular file"),
+        (lambda name: os.symlink("elsewhere", name), "it, or a folder on the way, is a link"),
+    ):
+        make(path)
+        assert saw(tmp_path) == f"{path}: {words}"
+        os.rename(path, tmp_path / words)
 
 
 def test_a_writer_that_is_slow(tmp_path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import pathlib
+import resource
+import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -239,10 +243,11 @@ def test_more_than_can_be_kept_is_answered_safely(folder, monkeypatch) -> None:
     for ticks in range(1, 9):
         memory.remember_moved(at(ticks, boot="another"))
     again = Memory(str(folder))
-    assert all(again.moved(at(ticks, boot="another")) for ticks in range(1, 9))
-    # The price: who started no later than one that was let go counts as moved too.
-    assert again.moved(at(3, pid=7, boot="another"))
-    assert not again.moved(at(8, pid=7, boot="another"))
+    assert all(again.moved(at(ticks, boot="another")) for ticks in range(4, 9))
+    assert all(again.distrusts(at(ticks, boot="another")) for ticks in range(1, 4))
+    # The price: who started no later than one that was let go is distrusted too.
+    assert again.distrusts(at(3, pid=7, boot="another"))
+    assert not again.distrusts(at(4, pid=7, boot="another"))
     assert len(json.loads(kept(folder).read_text())["moved"]) == 5
 
 
@@ -253,7 +258,7 @@ def test_room_is_made_from_those_that_are_gone(folder, monkeypatch) -> None:
     for identity in (ME, at(1), at(2), at(3)):
         memory.remember_moved(identity)
     assert memory.moved(ME)
-    assert not memory.moved(at(ME.start_ticks, pid=1))
+    assert not memory.distrusts(ME)
     assert json.loads(kept(folder).read_text())["moved"] == [[ME.pid, ME.start_ticks]]
 
 
@@ -267,11 +272,11 @@ def test_room_is_made_from_those_that_are_gone(folder, monkeypatch) -> None:
         "{",
         "[]",
         "null",
-        '{"version": 2}',
         '{"version": 1}',
-        '{"version": 1, "clock_offset": "x", "moved": [], "moved_until": -1, "writable": []}',
-        '{"version": 1, "clock_offset": null, "moved": [[1]], "moved_until": -1, "writable": []}',
-        '{"version": 1, "clock_offset": null, "moved": [], "moved_until": -1, "writable": 1}',
+        '{"version": 2}',
+        '{"version": 2, "clock_offset": "x", "moved": [], "lost_until": -1, "writable": []}',
+        '{"version": 2, "clock_offset": null, "moved": [[1]], "lost_until": -1, "writable": []}',
+        '{"version": 2, "clock_offset": null, "moved": [], "lost_until": -1, "writable": 1}',
         "\xff",
     ],
 )
@@ -280,21 +285,98 @@ def test_damage_forgets_nothing_silently(folder, damage) -> None:
     Memory(str(folder)).remember_moved(at(5))
     kept(folder).write_bytes(damage.encode("latin-1"))
     memory = Memory(str(folder))
-    assert memory.moved(at(5))
-    assert memory.moved(ME)
-    assert not memory.moved(later())
-    assert memory.problem is not None
-    assert str(kept(folder)) in memory.problem
     # It was made good, with what had to be assumed.
-    again = Memory(str(folder))
-    assert again.moved(ME)
-    assert not again.moved(later())
-    assert again.problem is None
+    for known in (memory, Memory(str(folder))):
+        assert known.distrusts(at(5))
+        assert known.distrusts(ME)
+        assert not known.distrusts(later())
+        assert not known.moved(at(5))
+        assert known.problem is None
     # Once.
     state = os.stat(kept(folder))
     time.sleep(0.02)
-    assert memory.moved(ME)
+    assert memory.distrusts(ME)
     assert os.stat(kept(folder)) == state
+    memory.remember_moved(ME)
+    assert Memory(str(folder)).moved(ME)
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("x", path)])
+def test_what_is_no_file_of_ours_is_damage(folder, make) -> None:
+    memory = Memory(str(folder))
+    memory.remember_moved(at(5))
+    path = kept(folder)
+    path.unlink()
+    make(path)
+    started = time.monotonic()
+    new = Memory(str(folder))
+    assert new.distrusts(at(5))
+    assert time.monotonic() - started < 1
+    if path.is_dir():
+        # Nothing can take its place.
+        assert new.problem is not None
+        assert new.distrusts(at(5))
+        assert new.problem is not None
+        path.rmdir()
+        assert new.distrusts(at(5))
+    assert new.problem is None
+    assert stat.S_ISREG(os.lstat(path).st_mode)
+
+
+def test_what_cannot_be_read_for_now_is_not_lost(folder) -> None:
+    Memory(str(folder)).remember_moved(at(5))
+    before = kept(folder).read_bytes()
+    memory = Memory(str(folder))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open("/dev/null") as last:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (last.fileno(), limits[1]))
+        try:
+            memory.remember_moved(at(6))
+            assert memory.moved(at(6))
+            assert not memory.distrusts(at(5))
+            assert memory.problem is not None
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert kept(folder).read_bytes() == before
+    assert memory.moved(at(5))
+    assert memory.problem is None
+    assert Memory(str(folder)).moved(at(6))
+
+
+def test_a_file_that_went_away_is_written_again(folder) -> None:
+    memory = Memory(str(folder))
+    memory.remember_moved(at(5))
+    kept(folder).unlink()
+    assert memory.moved(at(5))
+    assert Memory(str(folder)).moved(at(5))
+
+
+@pytest.mark.parametrize("use", ["moved", "distrusts", "clock_moved", "writable"])
+def test_reading_alone_shows_that_nothing_can_be_kept(folder, use, monkeypatch) -> None:
+    """The file is there and readable; a full disk, or a folder that may not be written."""
+    Memory(str(folder)).clock_moved(BOOT, 1.0)
+    Memory(str(folder)).writable(1, 2, 3, lambda: True)
+
+    def refused(*_: object, **_more: object) -> tuple[int, str]:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(memory_module.tempfile, "mkstemp", refused)
+    memory = Memory(str(folder))
+    arguments = {"clock_moved": (BOOT, 1.0), "writable": (1, 2, 3, never)}.get(use, (at(5),))
+    getattr(memory, use)(*arguments)
+    assert memory.problem == f"{folder}: Read-only file system"
+    monkeypatch.undo()
+    memory.moved(at(5))
+    assert memory.problem is None
+
+
+def test_a_file_in_the_way(tmp_path) -> None:
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        memory = Memory(str(folder))
+        assert not memory.moved(at(5))
+        assert memory.problem is not None
+        assert memory.problem.startswith(str(folder))
 
 
 def test_damage_while_it_runs(folder) -> None:
@@ -302,7 +384,8 @@ def test_damage_while_it_runs(folder) -> None:
     memory.clock_moved(BOOT, 7.0)
     memory.remember_moved(at(5))
     kept(folder).write_text("{")
-    assert memory.moved(at(6))
+    assert memory.distrusts(at(6))
+    assert memory.moved(at(5))
     assert memory.clock_moved(BOOT, 8.0) == 1
     assert Memory(str(folder)).clock_moved(BOOT, 9.0) == 2
 
@@ -352,13 +435,46 @@ def test_a_lock_that_is_never_given_back(folder, monkeypatch) -> None:
         started = time.monotonic()
         memory.remember_moved(at(2))
         assert time.monotonic() - started < 1
-    assert memory.moved(at(2))
-    assert not Memory(str(folder)).moved(at(2))
-    assert memory.problem is not None
+        assert memory.moved(at(2))
+        assert not Memory(str(folder)).moved(at(2))
+        assert memory.problem is not None
     # What could not be kept then goes with the next that can, whatever others wrote.
     Memory(str(folder)).remember_moved(at(4))
     memory.remember_moved(at(3))
+    assert memory.problem is None
     assert Memory(str(folder)).moved(at(2))
+    assert Memory(str(folder)).moved(at(4))
+
+
+def test_a_stopped_holder_of_the_lock_is_waited_for_once(folder) -> None:
+    program = """
+import fcntl, sys, time
+file = open(sys.argv[1])
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(60)
+"""
+    memory = Memory(str(folder))
+    memory.remember_moved(at(1))
+    command = [sys.executable, "-c", program, str(folder / "lock")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            holder.send_signal(signal.SIGSTOP)
+            started = time.monotonic()
+            for ticks in range(2, 102):
+                memory.remember_moved(at(ticks))
+                assert memory.moved(at(ticks))
+                memory.clock_moved(BOOT, 1.0)
+                memory.writable(1, ticks, 3, lambda: True)
+            memory.prune()
+            assert 0.9 < time.monotonic() - started < 2.5
+            assert memory.problem == f"{folder}: another process holds the lock"
+        finally:
+            holder.kill()
+    assert not memory.moved(at(102))
+    assert memory.problem is None
 
 
 # Where
@@ -372,6 +488,39 @@ def test_where_it_is_kept(tmp_path, monkeypatch) -> None:
     if sys.platform == "linux":
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
         assert Memory().folder == str(tmp_path / "xdg" / "lettafast")
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can do this")
+def test_a_user_without_a_home(tmp_path) -> None:
+    """Nobody knows the user 54321, so nothing says where state is kept."""
+    program = f"""
+import os
+import platformdirs.unix
+from lettafast.binding import process
+from lettafast.binding.facts import Identity
+from lettafast.binding.memory import Memory
+process.boot_id()
+os.setresuid(54321, 54321, 54321)
+memory = Memory()
+identity = Identity({BOOT!r}, 1000, 5)
+memory.remember_moved(identity)
+assert memory.moved(identity)
+memory.prune()
+assert memory.problem.startswith("no state folder"), memory.problem
+print(sorted(os.listdir()))
+"""
+    os.chmod(tmp_path, 0o777)
+    environ = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environ,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 def test_only_the_user_may_look(folder) -> None:

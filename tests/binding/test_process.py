@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -221,7 +223,8 @@ def test_the_real_node(place, flags) -> None:
     facts = look(letta.pid)
     assert facts.arguments == ("--yolo",)
     assert facts.script.path == str(place.script)
-    assert (facts.environ is None) == ("--env-file" in flags)
+    early = ("--env-file", "--require", "-r", "--import")
+    assert (facts.environ is None) == any(flag in early for flag in flags)
 
 
 @pytest.mark.parametrize("runner", ["bun", "letta"])
@@ -233,6 +236,60 @@ def test_an_environment_that_may_have_grown(place, tmp_path, runner) -> None:
     assert look(letta.pid).environ == place.environ()
     (place.project / ".env.local").touch()
     assert look(letta.pid).environ is None
+
+
+def test_bun_preloads_what_its_settings_name(place, tmp_path) -> None:
+    file = shell_named(tmp_path / "bin" / "bun")
+    letta = place.run(["bun", str(place.script)], executable=file)
+    assert look(letta.pid).environ is not None
+    (place.project / "bunfig.toml").touch()
+    assert look(letta.pid).environ is None
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "preloads"),
+    [
+        ("NODE_OPTIONS", "", False),
+        ("NODE_OPTIONS", "--max-old-space-size=4096 --no-warnings", False),
+        ("NODE_OPTIONS", "--report-on-signal --imported", False),
+        ("NODE_OPTIONS", "-r ./x.cjs", True),
+        ("NODE_OPTIONS", "--no-warnings --require=./x.cjs", True),
+        ("NODE_OPTIONS", '--no-warnings "--require" ./x.cjs', True),
+        ("NODE_OPTIONS", "--import ./x.mjs", True),
+        ("NODE_OPTIONS", "--loader ./x.mjs", True),
+        ("NODE_OPTIONS", "--experimental_loader=./x.mjs", True),
+        ("NODE_OPTIONS", "--env-file-if-exists=.env", True),
+        ("BUN_OPTIONS", "--preload ./x.ts", True),
+        ("BUN_OPTIONS", "--smol", False),
+    ],
+)
+def test_options_in_the_environment(place, name, options, preloads) -> None:
+    letta = place.run(environ=place.environ(**{name: options}))
+    assert (look(letta.pid).environ is None) == preloads
+
+
+@pytest.mark.parametrize(
+    ("flags", "preloads"),
+    [
+        ("--max-old-space-size=9", False),
+        ("--conditions x", False),
+        ("-r x", True),
+        ("--require=x", True),
+        ("--import x", True),
+        ("--import=x", True),
+        ("--loader x", True),
+        ("--experimental-loader=x", True),
+        ("--preload x", True),
+        ("--env-file=x", True),
+        ("--env_file x --", True),
+        ("--env-file-if-exists x", True),
+    ],
+)
+def test_flags_before_the_script(tmp_path, flags, preloads) -> None:
+    script = str(package(tmp_path / "anywhere"))
+    found = launch_of(None, ["node", *flags.split(), script, "-r", "--import"], "", ())
+    assert found is not None
+    assert found.preloads == preloads
 
 
 # How it is executed, without a process
@@ -307,6 +364,35 @@ def test_a_package_that_is_another(tmp_path, text) -> None:
     script = package(tmp_path / "anywhere")
     (script.parent / "package.json").write_text(text)
     assert launch_of(None, ["node", str(script)], "", ()) is None
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_a_package_that_is_no_file_is_not_waited_for(tmp_path, make) -> None:
+    script = package(tmp_path / "anywhere")
+    (script.parent / "package.json").unlink()
+    make(script.parent / "package.json")
+    before = descriptors()
+    started = time.monotonic()
+    with stuck_after(5):
+        assert launch_of(None, ["node", str(script)], "", ()) is None
+    assert time.monotonic() - started < 1
+    assert descriptors() == before
+
+
+@contextlib.contextmanager
+def stuck_after(seconds: int):
+    """An error in place of a test that never ends."""
+
+    def stuck(*_: object) -> None:
+        raise TimeoutError("it waits for ever")
+
+    handler = signal.signal(signal.SIGALRM, stuck)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, handler)
 
 
 # Environment and folder
@@ -385,6 +471,18 @@ def test_identity(place) -> None:
     assert process.look_at(letta.pid) is None
     letta.stop()
     assert process.identity_of(letta.pid) is None
+    assert process.is_gone(identity)
+    assert process.is_gone(Identity(identity.boot_id, 10**30, 1))
+
+
+def test_what_cannot_be_looked_at_is_not_gone(place, monkeypatch) -> None:
+    letta = place.run()
+    identity = process.identity_of(letta.pid)
+    assert identity is not None
+    assert not process.is_gone(identity)
+    assert process.is_gone(Identity(identity.boot_id, identity.pid, identity.start_ticks + 1))
+    monkeypatch.setattr(process._system, "status_of", lambda _pid: None)
+    assert not process.is_gone(identity)
 
 
 def test_a_name_that_looks_like_numbers(place, tmp_path) -> None:
@@ -627,6 +725,9 @@ def test_lettas_of_a_home(place, tmp_path) -> None:
     facts = look(first.pid)
     letta = next(letta for letta in found if letta.identity == facts.identity)
     assert letta.folder == facts.folder
+    assert letta.home == os.path.realpath(place.home)
+    running = {letta.identity for letta in process.running_lettas()}
+    assert {letta.identity for letta in found} < running
     assert abs(letta.started.earliest - facts.started.earliest) < 0.01
 
 
@@ -636,6 +737,19 @@ def test_lettas_elsewhere_are_not_of_this_home(open_place) -> None:
     place.run(user=NOBODY)
     unshared(place, "--mount")
     assert process.lettas_of_home(str(place.home)) == ()
+
+
+@as_root
+def test_nothing_that_another_user_names_is_opened(open_place, monkeypatch) -> None:
+    place = open_place
+    other, own = place.run(user=NOBODY), place.run()
+    looked = []
+    monkeypatch.setattr(process, "look_at", looked.append)
+    process.running_lettas()
+    assert own.pid in looked
+    assert other.pid not in looked
+    # Nor is more than one link read of what cannot be a letta.
+    assert os.getpid() not in looked
 
 
 def test_no_descriptor_is_left(place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -19,6 +21,7 @@ from lettafast.binding.facts import Problem, Record, Session
 from lettafast.binding.filesystems import UNKNOWN, filesystem_of
 from lettafast.binding.memory import Memory
 from lettafast.binding.settings import read_record, record_times, settings_env
+from lettafast.binding.strict_json import is_cut_off, parse
 from lettafast.binding.verdict import Reason
 from lettas import desk
 from support import descriptors
@@ -112,7 +115,7 @@ def test_other_keys_and_absent_ones(project, memory) -> None:
 INVALID = [
     "[]",
     '"text"',
-    "nul",
+    "nulx",
     '{"a": NaN}',
     '{"a": -Infinity}',
     '{"a": 1, "a": 1}',
@@ -152,24 +155,75 @@ def test_invalid_bytes(project, memory) -> None:
         assert reason(project, memory) is Reason.RECORD_INVALID
     path.write_bytes(b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}")
     assert reason(project, memory) is Reason.RECORD_INVALID
-    path.write_bytes(b"{}" + b" " * (16 << 20))
+    path.write_bytes(b"{}" + b" " * (1 << 20))
+    found = read_record(str(project), memory)
+    assert isinstance(found, Problem)
+    assert found.reason is Reason.RECORD_INVALID
+    assert "1,048,578 bytes" in found.saw
+
+
+@pytest.mark.parametrize(
+    "said", ["[" * (15 << 20), "[" * 1_000_000, '{"a":' * 200_000, "[1," * 300_000, "9" * 1_000_000]
+)
+def test_what_would_be_dear_to_read(project, memory, said) -> None:
+    write(project, said)
+    started = time.monotonic()
     assert reason(project, memory) is Reason.RECORD_INVALID
+    assert time.monotonic() - started < 1
 
 
-@pytest.mark.parametrize("length", [0, 1, 10, 60, 200])
-def test_empty_or_half(project, memory, length) -> None:
-    write(project, json.dumps(GOOD)[:length])
+def test_half_a_surrogate_pair(project, memory) -> None:
+    for said in ('{"a": "\\ud83d"}', '{"\\uDE00": 1}', '{"a": ["\\ude00\\ud83d"]}'):
+        write(project, said)
+        assert reason(project, memory) is Reason.RECORD_INVALID, said
+    write(project, '{"a": "\\ud83d\\ude00 \\\\ud83d"}')
+    record(project, memory)
+
+
+def test_empty(project, memory) -> None:
+    write(project, "")
     started = time.monotonic()
     assert reason(project, memory) is Reason.RECORD_CHANGED
     assert 0.08 <= time.monotonic() - started < 1
 
 
-def test_every_half_of_a_record_is_half() -> None:
-    from lettafast.binding.strict_json import is_cut_off
+@pytest.mark.parametrize("length", [1, 10, 60, 200])
+def test_half_and_nobody_writes(project, memory, length) -> None:
+    write(project, json.dumps(GOOD)[:length])
+    started = time.monotonic()
+    found = read_record(str(project), memory)
+    assert 0.08 <= time.monotonic() - started < 1
+    assert isinstance(found, Problem)
+    assert found.reason is Reason.RECORD_INVALID
+    assert "ends in the middle" in found.saw
 
-    text = json.dumps({**GOOD, "odd": 'a "quoted\\" {[ \\\\', "list": [1, {}]}).encode()
-    assert [at for at in range(len(text)) if not is_cut_off(text[:at])] == []
-    assert not is_cut_off(text)
+
+def test_half_and_somebody_writes(project, memory) -> None:
+    path = write(project, json.dumps(GOOD)[:10])
+
+    def go_on() -> None:
+        time.sleep(0.03)
+        path.write_text(json.dumps(GOOD)[:60])
+
+    writer = threading.Thread(target=go_on)
+    writer.start()
+    assert reason(project, memory) is Reason.RECORD_CHANGED
+    writer.join()
+
+
+@pytest.mark.parametrize("style", [{}, {"indent": 2}, {"ensure_ascii": False}])
+def test_every_half_of_a_record_is_half(style) -> None:
+    odd = {"odd": 'a "quoted\\" {[ \\\\ \a é😀', "list": [1, {}, -1.5e30, True, None, False, -3]}
+    text = json.dumps({**GOOD, **odd}, **style).encode()
+    for at in range(len(text)):
+        with pytest.raises(ValueError, match=r".") as refused:
+            parse(text[:at])
+        assert is_cut_off(refused.value), text[:at]
+    assert parse(text)["odd"] == odd["odd"]
+    for whole in (b"{} {}", b"{}1", b'{"a": 1,}', b'{"a": NaN', b"nulx", b"\xff", b"[" * 9999):
+        with pytest.raises(ValueError, match=r".") as refused:
+            parse(whole)
+        assert not is_cut_off(refused.value), whole
 
 
 def test_a_writer_that_is_slow(project, memory) -> None:
@@ -284,6 +338,99 @@ def test_what_is_no_file(project, memory, monkeypatch) -> None:
     shutil.rmtree(path.parent)
     path.parent.touch()
     assert reason(project, memory) is Reason.RECORD_INVALID
+
+
+CHILD = """
+import errno, json, os, resource, sys
+from lettafast.binding.chunks import read_chunk_logs
+from lettafast.binding.facts import Problem
+from lettafast.binding.filesystems import filesystem_of
+from lettafast.binding.local_store import read_stored
+from lettafast.binding.memory import Memory
+from lettafast.binding.settings import read_record, record_times, settings_env
+folder, agent = sys.argv[1:]
+memory = Memory(os.path.join(folder, "state"))
+looks = {
+    "record": lambda: read_record(folder, memory),
+    "env": lambda: settings_env(folder),
+    "stored": lambda: read_stored(folder, agent, "default"),
+    "filesystem": lambda: filesystem_of(0),
+    "times": lambda: record_times(folder),
+    "logs": lambda: read_chunk_logs(folder, 0, 1),
+}
+whole = {name: look() for name, look in looks.items()}
+assert not any(isinstance(found, Problem) for found in whole.values()), whole
+first = os.open("/dev/null", os.O_RDONLY)
+os.close(first)
+said = {}
+for free in range(12):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (first + free, 4096))
+    memory = Memory(os.path.join(folder, "state"))
+    said[free] = {}
+    for name, look in looks.items():
+        found = look()
+        if isinstance(found, Problem):
+            said[free][name] = [found.reason.value, found.saw]
+        else:
+            said[free][name] = found == whole[name]
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+print(json.dumps(said))
+"""
+
+
+def test_too_few_descriptors(project) -> None:
+    """In a child of its own: with none free, then with one more at each look."""
+    write(project, GOOD)
+    (project / "settings.json").write_text("{}")
+    name = base64.urlsafe_b64encode(f"default:{AGENT}".encode()).decode().rstrip("=")
+    stored = project / "conversations" / name
+    stored.mkdir(parents=True)
+    said = {"id": "default", "agent_id": AGENT, "created_at": "2026-11-30T13:38:29.191Z"}
+    (stored / "conversation.json").write_text(json.dumps(said))
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(project), AGENT],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)
+    for look in ("record", "env", "stored", "filesystem"):
+        found = [answers[str(free)][look] for free in range(12)]
+        assert found[-1] is True, (look, found)
+        assert found[0] is not True
+        for answer in found:
+            if answer is not True:
+                assert answer[0] == "changed_while_reading", (look, found)
+                assert "Too many open files" in answer[1]
+
+
+@as_root
+@pytest.mark.parametrize("part", [".letta", ".letta/settings.local.json"])
+def test_a_record_that_may_not_be_read(tmp_path_factory, part) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        project = pathlib.Path(name)
+        os.chmod(project, 0o755)
+        (project / ".letta").mkdir()
+        write(project, GOOD)
+        os.chmod(project / part, 0)
+        readable, writable = os.pipe()
+        memory = Memory(str(project / "state"))
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setresuid(65534, 65534, 65534)
+                found = read_record(name, memory)
+                os.write(writable, f"{found.reason} {found.saw}".encode())
+            finally:
+                os._exit(0)
+        os.close(writable)
+        with open(readable) as file:
+            said = file.read()
+        os.waitpid(pid, 0)
+    assert said.startswith("record_unwritable ")
+    assert "Permission denied" in said
 
 
 # Writing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import time
 
@@ -100,8 +101,11 @@ def test_what_cannot_be_answered(command, complaint) -> None:
     assert (result.status, result.out) == (3, b"")
     assert result.err == "no herdr session is running here\n"
     result = command("panes", "--json", "--session", "../x")
-    assert result.status == 3
+    assert result.status == 2
     complaint(result.err, ".*not the name of a herdr socket")
+    result = command("panes", "--session", "nope")
+    assert result.status == 3
+    assert result.err.endswith("herdr/sessions/nope/herdr.sock: no herdr listens there\n")
 
 
 def test_several_sessions_with_one_pane_id(command, complaint, stage, tmp_path) -> None:
@@ -131,6 +135,43 @@ def test_a_session_that_does_not_answer_is_named(command, tmp_path) -> None:
         result = command("panes", "--json", "--socket", other.path)
         assert result.status == 3
         assert result.err.startswith(f"{other.path}: answer not understood")
+
+
+def test_a_pane_that_may_be_in_a_session_that_does_not_answer(command, tmp_path) -> None:
+    with HerdrDouble(tmp_path / "herdr" / "herdr.sock") as other:
+        other.fault("garbage")
+        result = command("explain", "w9:p9", env={"XDG_CONFIG_HOME": str(tmp_path)})
+        assert result.status == 3
+        assert "answer not understood" in result.err
+
+
+def test_a_session_without_a_pane(command, tmp_path) -> None:
+    with HerdrDouble(tmp_path / "other.sock", {"workspaces": []}) as other:
+        result = command("panes", "--json", "--socket", other.path)
+        assert (result.status, result.out, result.err) == (0, b"", "")
+
+
+def test_names_that_are_no_utf8(command, stage, tmp_path) -> None:
+    folder = os.fsencode(tmp_path) + b"/h\xff"
+    os.mkdir(folder)
+    with HerdrDouble(
+        os.fsdecode(folder + b"/herdr.sock"), {"workspaces": stage.double.workspaces}
+    ) as other:
+        (pane, *_) = command("panes", "--json", "--socket", other.path).json
+        assert pane["socket"].endswith(r"/h\xff/herdr.sock")
+
+
+def test_panes_of_a_session_that_is_silent_are_not_gone(command, tmp_path) -> None:
+    with HerdrDouble(tmp_path / "other.sock") as other:
+        command.environment["HERDR_SOCKET_PATH"] = other.path
+        with watching(command, "panes") as process:
+            first = json.loads(process.stdout.readline())
+            other.fault("garbage", times=6)
+            assert b"not understood" in process.stderr.readline()
+            time.sleep(2)
+            other.clear_faults()
+            other.set_pane(first["pane_id"], label="again")
+            assert json.loads(process.stdout.readline())["verdict"] != "gone"
 
 
 def test_hostile_names_are_shown_and_hide_nothing(command, stage) -> None:

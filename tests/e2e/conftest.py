@@ -6,18 +6,21 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
 from letta_code import ANSWERING, Conversation, Home, tui, wait_until
+from letta_world import World
 from scripted_model import serving
+from stage import OLDER, Stage, install
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture(scope="session")
@@ -51,3 +54,29 @@ def conversation(letta: str, model: str, folder: Path) -> Iterator[Conversation]
         screen.say("SCN:plain first")
         found = wait_until("the first turn", ANSWERING, home.transcripts)
         yield Conversation(screen, found.pop())
+
+
+@pytest.fixture(scope="session")
+def world(letta: str, model: str, folder: Path) -> Iterator[World]:
+    (folder / "b").mkdir()
+    home = Home(letta, folder / "b", model)
+    install(home)
+    with Stage(home, folder / "b") as stage:
+        world = World(home, folder / "b", stage)
+        try:
+            world.prepare()
+            yield world
+        finally:
+            stage.close_all()
+
+
+@pytest.fixture
+def fresh(request: pytest.FixtureRequest, world: World) -> Callable[..., Path]:
+    """Makes a folder whose record is old enough when this returns."""
+
+    def make(*arguments: Any, suffix: str = "", **change: Any) -> Path:
+        folder = world.project(f"{request.node.name}{suffix}", *arguments, **change)
+        time.sleep(OLDER)
+        return folder
+
+    return make

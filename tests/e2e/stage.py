@@ -126,7 +126,9 @@ class Screen:
 
     def start(self, *arguments: str, conversation: str | None = None) -> None:
         """Starts letta and waits until it shows a conversation and takes input."""
-        self.type(shlex.join([self._stage.home.letta, *arguments]))
+        # What an earlier letta left on the screen and in the title is not waited for.
+        clear = r"clear; printf '\033]0;shell\007'; "
+        self.type(clear + shlex.join([self._stage.home.letta, *arguments]))
 
         def ready() -> bool:
             shown = any(line.startswith("\u203a") for line in self.text.splitlines())

@@ -12,17 +12,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from letta_code import Home, wait_until
+from letta_world import World, pane
 from lettafast.binding import Binder, Bound, Memory, Reason, Verdict
 from lettafast.herdr.client import Herdr
-from scripted_model import MODEL
-from stage import OLDER, Screen, Stage, install
+from stage import OLDER, Screen, Stage
 
 DOC = Path(__file__).parents[2] / "docs" / "BINDING.md"
 BEGIN, END = "<!-- the end-to-end run writes this table -->\n", "<!-- end of the table -->\n"
@@ -33,77 +31,12 @@ rows: list[tuple[str, str, str]] = []
 """Scene, moment, and `bound` or the reason; filled only with answers that are right."""
 
 
-class World:
-    """A home with one agent and some conversations, of which the last has no completed turn."""
-
-    def __init__(self, home: Home, folder: Path) -> None:
-        self.home = home
-        self.folder = folder
-        self.stage = Stage(home, folder)
-        self.agent = ""
-        self.fresh: list[Path] = []
-
-    def prepare(self) -> None:
-        """Makes the agent and conversations, then folders whose records are old enough."""
-        screen = self.stage.open("w1:p0", self.home.project)
-        screen.start("-m", f"openai-compatible/{MODEL}", conversation="default")
-        screen.say("SCN:plain in default")
-        for number in (1, 2):
-            screen.command("/new", f"local-conv-{number}")
-            screen.say(f"SCN:plain in {number}")
-        screen.command("/new", "local-conv-3")
-        screen.quit()
-        self.stage.close(screen)
-        record = self._record_path(self.home.project)
-        self.record_text = record.read_text()
-        self.agent = json.loads(self.record_text)["lastAgent"]
-
-    def _record_path(self, folder: Path) -> Path:
-        return folder / ".letta" / "settings.local.json"
-
-    def project(self, name: str, conversation: str = "local-conv-1", **change: Any) -> Path:
-        """A folder whose record names `conversation`, as Letta writes it, but for `change`."""
-        folder = self.folder / name
-        (folder / ".letta").mkdir(parents=True)
-        said = json.loads(self.record_text.replace("local-conv-3", conversation))
-        self._record_path(folder).write_text(json.dumps(said | change, indent=2))
-        return folder
-
-    def close(self) -> None:
-        self.stage.close_all()
-
-
-@pytest.fixture(scope="module")
-def world(letta: str, model: str, folder: Path) -> Iterator[World]:
-    (folder / "b").mkdir()
-    home = Home(letta, folder / "b", model)
-    install(home)
-    with Stage(home, folder / "b") as stage:
-        world = World(home, folder / "b")
-        world.stage = stage
-        try:
-            world.prepare()
-            yield world
-        finally:
-            stage.close_all()
-
-
 @pytest.fixture
 def binder(world: World, tmp_path: Path) -> Iterator[Binder]:
     """A binder that has seen nothing yet; this machine's own herdr is not looked for."""
     here = {"HOME": str(world.home.home)}
     with Binder([Herdr(world.stage.path)], here, Memory(str(tmp_path / "state"))) as binder:
         yield binder
-
-
-@contextmanager
-def pane(world: World, pane_id: str, folder: Path, **environ: str) -> Iterator[Screen]:
-    screen = world.stage.open(pane_id, folder, **environ)
-    try:
-        yield screen
-    finally:
-        world.stage.blind = False
-        world.stage.close(screen)
 
 
 class Scene:
@@ -142,18 +75,6 @@ def judged(
 def scene(request: pytest.FixtureRequest, world: World, binder: Binder) -> Scene:
     name = request.node.name.removeprefix("test_").replace("_", " ")
     return Scene(name, world, binder)
-
-
-@pytest.fixture
-def fresh(request: pytest.FixtureRequest, world: World) -> Callable[..., Path]:
-    """Makes a folder whose record is old enough when this returns."""
-
-    def make(*arguments: Any, suffix: str = "", **change: Any) -> Path:
-        folder = world.project(f"{request.node.name}{suffix}", *arguments, **change)
-        time.sleep(OLDER)
-        return folder
-
-    return make
 
 
 Fresh = Callable[..., Path]
@@ -338,8 +259,7 @@ def test_two_sessions_have_the_same_pane_ids(scene: Scene, fresh: Fresh, folder:
     here, there = fresh(), fresh("local-conv-2", suffix="-2")
     (folder / "b2").mkdir()
     with Stage(scene.world.home, folder / "b2") as second:
-        second_world = World(scene.world.home, folder)
-        second_world.stage, second_world.agent = second, scene.world.agent
+        second_world = World(scene.world.home, folder, second, scene.world.agent)
         with (
             pane(scene.world, "w1:p1", here) as one,
             pane(second_world, "w1:p1", there) as other,

@@ -33,6 +33,10 @@ ADVICE: Mapping[Reason, str] = {
     ),
     Reason.START_FOLDER_UNKNOWN: "Start letta from a shell, which sets PWD.",
     Reason.LEFT_START_FOLDER: _RESTART,
+    Reason.MEMORY_UNAVAILABLE: (
+        "Make the state folder writable, or name another one in LETTAFAST_STATE_DIR; "
+        "then restart letta."
+    ),
     Reason.FOLDER_CHANGED: _RESTART,
     Reason.HOME_FOLDER: "Start letta in a project's folder.",
     Reason.PEER_IN_FOLDER: "Give each letta a folder of its own, such as a git worktree.",
@@ -51,7 +55,10 @@ ADVICE: Mapping[Reason, str] = {
     Reason.RECORD_UNTRUSTED_FILESYSTEM: "Keep the project on a local disk.",
     Reason.CLOCK_STEPPED: "Restart letta once the clock is right, and lettafast's watch with it.",
     Reason.STORE_NAMES_ANOTHER: _RESTART,
-    Reason.STORE_MISSING: "Start a new conversation: this one was deleted from the local store.",
+    Reason.STORE_MISSING: (
+        "Look at the file that the evidence names; where the conversation was deleted, "
+        "start a new one."
+    ),
     Reason.STORE_CHANGED: "Look again: the store is being written.",
     Reason.ID_REUSED: "Move the old transcript's folder away, or start a new conversation.",
     Reason.TRANSCRIPT_MISSING: "Complete a turn: Letta writes it when it ends.",
@@ -60,7 +67,10 @@ ADVICE: Mapping[Reason, str] = {
     ),
     Reason.TRANSCRIPT_REFUSED: "Run `lettafast check` on the transcript, and mend the line.",
     Reason.CONFLICT: _RESTART,
-    Reason.HERDR_UNAVAILABLE: "Start herdr, or set HERDR_SESSION or HERDR_SOCKET_PATH.",
+    Reason.HERDR_UNAVAILABLE: (
+        "See that every herdr session answers; start herdr, or set HERDR_SESSION "
+        "or HERDR_SOCKET_PATH."
+    ),
     Reason.HERDR_PROTOCOL: "Update herdr or lettafast: they do not understand each other.",
     Reason.CHANGED_WHILE_READING: "Look again.",
 }

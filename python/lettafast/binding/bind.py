@@ -58,14 +58,18 @@ class Binder:
         )
         return (*self._herdrs, *found)
 
+    def look(self) -> World:
+        """Every pane of every session, without a verdict yet."""
+        return self._look(self.sessions())
+
+    def verdict(self, world: World, seen: SeenPane) -> Verdict:
+        """The verdict on one pane of a world that was just looked at."""
+        return decide(gather(world, seen, self.memory, self._transcripts))
+
     def panes(self) -> tuple[tuple[BoundPane, ...], Mapping[str, Problem]]:
         """Every pane of every session with its verdict, and the sessions that could not be seen."""
-        sessions = {herdr.socket: herdr for herdr in self.sessions()}
-        world = self._look(sessions.values())
-        bound = tuple(
-            BoundPane(seen.pane, self._decide(world, seen, sessions[seen.pane.socket]))
-            for seen in world.panes
-        )
+        world = self.look()
+        bound = tuple(BoundPane(seen.pane, self.verdict(world, seen)) for seen in world.panes)
         self.memory.prune()
         return bound, world.unseen
 
@@ -78,17 +82,16 @@ class Binder:
         for seen in world.panes:
             named = (seen.pane.pane_id, seen.pane.terminal_id)
             if seen.pane.socket == herdr.socket and pane in named:
-                return self._decide(world, seen, herdr)
-        missing = Problem(Reason.HERDR_UNAVAILABLE, f"{herdr.socket}: no pane {pane}")
-        return _unknown(world.unseen.get(herdr.socket, missing))
+                return self.verdict(world, seen)
+        if herdr.socket in world.sessions:
+            return _unknown(Problem(Reason.NOT_LETTA, f"{herdr.socket} has no pane {pane}"))
+        gone = Problem(Reason.HERDR_UNAVAILABLE, f"{herdr.socket}: nothing listens there")
+        return _unknown(world.unseen.get(herdr.socket, gone))
 
     def _look(self, sessions: Iterable[Herdr]) -> World:
         world = look_around(sessions)
         notice_moved(world, self.memory)
         return world
-
-    def _decide(self, world: World, seen: SeenPane, herdr: Herdr) -> Verdict:
-        return decide(gather(world, seen, herdr, self.memory, self._transcripts))
 
     def close(self) -> None:
         """Closes the transcripts that were kept open."""

@@ -40,7 +40,7 @@ def read_chunk_logs(folder: str, earliest: float, latest: float) -> tuple[ChunkL
                 for name, started in _logs(folder, agent):
                     if earliest <= started <= latest:
                         found.extend(_look(root, f"{agent}/{name}", started))
-    except SourceError:
+    except (SourceError, OSError):
         pass
     return tuple(sorted(found, key=lambda log: log.started))
 
@@ -88,11 +88,17 @@ def _last_session(text: bytes) -> tuple[str, str] | None:
     """The agent and conversation that the last whole line with both names."""
     for line in reversed(text.split(b"\n")):
         try:
-            said = parse(line)
+            # Letta cuts texts to a length, which can be in the middle of a pair.
+            said = parse(line, lone_surrogates=True)
         except ValueError:
             continue
         if isinstance(said, dict):
             agent, conversation = said.get("agent_id"), said.get("conversation_id")
             if isinstance(agent, str) and isinstance(conversation, str):
-                return agent, conversation
+                return _shown(agent), _shown(conversation)
     return None
+
+
+def _shown(name: str) -> str:
+    """A name that is text: half of a surrogate pair, which no id has, as its escape."""
+    return name.encode("utf-8", "backslashreplace").decode()

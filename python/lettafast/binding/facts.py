@@ -239,6 +239,8 @@ class Facts:
     home_folder: Folder | None = None
     moved_before: bool = False
     """Whether this very process was once seen outside the folder it started in."""
+    memory_problem: str | None = None
+    """Why lettafast cannot keep, or has lost, what it saw of this process; None while it can."""
     clock: Clock | None = None
     places: Places | Problem | None = None
     record: Record | Problem | None = None

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
+
+from .facts import Problem
+from .verdict import Reason
 
 UNKNOWN = "unknown"
 
 
-def filesystem_of(fd: int) -> str:
-    """The kernel's name of the file system that `fd` was opened on, such as `ext4`."""
+_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR)
+
+
+def filesystem_of(fd: int) -> str | Problem:
+    """The kernel's name of the file system that `fd` was opened on, such as `ext4`.
+
+    `UNKNOWN` where it has none; a `Problem` where looking again may help.
+    """
     try:
         return _from_partitions(fd) if sys.platform == "darwin" else _from_mountinfo(fd)
-    except OSError:
+    except OSError as error:
+        if error.errno in _PASSING:
+            return Problem(Reason.CHANGED_WHILE_READING, f"its file system: {error.strerror}")
         return UNKNOWN
 
 

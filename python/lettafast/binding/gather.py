@@ -28,22 +28,20 @@ from .folders import folder_at
 from .local_store import read_stored
 from .memory import Memory
 from .places import config_of, places_of
-from .process import boot_id, clock_offset, folder_path, lettas_in, lettas_of_home
+from .process import boot_id, clock_offset, folder_path, lettas_in
 from .rules import CHUNK_LOG_SECONDS, answer_of, is_local, reported
 from .settings import read_record, record_times, settings_env
 from .transcripts import Transcripts
 from .world import SeenPane, World, problem_of
 
 
-def gather(
-    world: World, seen: SeenPane, herdr: Herdr, memory: Memory, transcripts: Transcripts
-) -> Facts:
-    """The facts on one pane of `world`, which `herdr` shows."""
+def gather(world: World, seen: SeenPane, memory: Memory, transcripts: Transcripts) -> Facts:
+    """The facts on one pane of `world`."""
     facts = _around(world, seen)
     process = seen.lettas[0] if len(seen.lettas) == 1 else None
     if process is None or process.environ is None:
         return facts
-    facts = _at_home(facts, process, herdr, memory)
+    facts = _at_home(facts, process, seen.herdr, memory)
     if not isinstance(facts.places, Places) or not _is_reported(facts):
         return facts
     places = facts.places
@@ -59,9 +57,9 @@ def gather(
         start = process.started
         logs = read_chunk_logs(places.chunk_logs, start.earliest, start.latest + CHUNK_LOG_SECONDS)
         facts = replace(
-            facts, chunk_logs=logs, other_starts=_other_starts(places.home, process.identity)
+            facts, chunk_logs=logs, other_starts=_other_starts(world, places.home, process.identity)
         )
-    return _again(facts, seen, process, herdr)
+    return _again(facts, seen, process)
 
 
 def notice_moved(world: World, memory: Memory) -> None:
@@ -89,7 +87,7 @@ def _around(world: World, seen: SeenPane) -> Facts:
             other.pane.pane_id,
             other.pane.report,
             other.runs_letta,
-            tuple(letta.folder.path for letta in other.lettas if letta.folder is not None),
+            other.letta_folders,
         )
         for other in world.panes
         if (other.pane.socket, other.pane.terminal_id) != (pane.socket, pane.terminal_id)
@@ -123,14 +121,18 @@ def _at_home(facts: Facts, process: ProcessFacts, herdr: Herdr, memory: Memory) 
         and process.script.package_ctime_ns / 1e9 < process.started.earliest
     )
     home = environ.get("HOME", "")
+    clock = Clock(memory.clock_moved(boot_id(), clock_offset()))
+    moved = memory.moved(process.identity)
+    lost = "its file was damaged" if memory.distrusts(process.identity) else None
     return replace(
         facts,
         socket_named=_is_socket(environ.get("HERDR_SOCKET_PATH"), herdr.socket),
         terminal_named=_terminal_named(environ.get("HERDR_PANE_ID"), facts.pane, herdr),
         start_folder=start,
         home_folder=folder_at(home) if os.path.isabs(home) else None,
-        moved_before=memory.moved(process.identity),
-        clock=Clock(memory.clock_moved(boot_id(), clock_offset())),
+        moved_before=moved,
+        memory_problem=memory.problem or lost,
+        clock=clock,
         places=_places(facts, process, trusted),
     )
 
@@ -182,8 +184,14 @@ def _terminal_named(named: str | None, pane: PaneFacts | Problem, herdr: Herdr) 
         return None
 
 
-def _other_starts(home: str, own: Identity) -> tuple[float, ...]:
-    return tuple(letta.started.earliest for letta in lettas_of_home(home) if letta.identity != own)
+def _other_starts(world: World, home: str, own: Identity) -> tuple[float, ...]:
+    """When the other lettas of the same home started."""
+    real = os.path.realpath(home)
+    return tuple(
+        letta.started.earliest
+        for letta in world.running
+        if letta.home == real and letta.identity != own
+    )
 
 
 def _first(seen: SeenPane, process: ProcessFacts, record: Record | Problem) -> Watched:
@@ -197,11 +205,11 @@ def _first(seen: SeenPane, process: ProcessFacts, record: Record | Problem) -> W
     )
 
 
-def _again(facts: Facts, seen: SeenPane, process: ProcessFacts, herdr: Herdr) -> Facts:
+def _again(facts: Facts, seen: SeenPane, process: ProcessFacts) -> Facts:
     """The facts with what is there now of all that must not have moved."""
     try:
-        pane = herdr.pane(seen.pane.pane_id)
-        processes = herdr.process_info(seen.pane.pane_id).processes
+        pane = seen.herdr.pane(seen.pane.pane_id)
+        processes = seen.herdr.process_info(seen.pane.pane_id).processes
     except HerdrRefused:  # the pane is gone
         return replace(facts, again=None, read_at=time.time())
     except HerdrError as error:

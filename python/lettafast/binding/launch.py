@@ -12,7 +12,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .facts import Script
@@ -46,6 +46,12 @@ _WITH_VALUE = frozenset(
 _NO_SCRIPT = frozenset(
     "-e -p -pe --eval --print --check --run --test --watch --watch-path --prof-process".split()  # noqa: SIM905
 )
+# What these name can change the environment before Letta reads it. Node takes `_` for `-`.
+_PRELOADS = re.compile(
+    r"-r|-c$|--env-file"
+    r"|--(require|import|preload|loader|experimental-loader|config|snapshot-blob"
+    r"|experimental-config-file|experimental-default-config-file)(=|$)"
+)
 _MOST_LINKS = 40
 _LEVELS = 4
 """How far above the script the root of its package is looked for."""
@@ -60,15 +66,18 @@ class Launch:
     arguments: tuple[str, ...]
     reads_env_files: bool
     """Whether what runs it may have added to the environment that it was given."""
-    env_file_named: bool
-    """Whether a file to add to the environment stands in `argv`."""
+    preloads: bool
+    """Whether `argv` names a file that adds to the environment, or runs before the script."""
 
 
 def runner_of(executable: str | None, argv: Sequence[str]) -> str | None:
     """`letta`, `node`, `nodejs` or `bun`; None where no Letta Code can run in such a process."""
-    if not argv:
-        return None
-    name = posixpath.basename((executable or argv[0]).removesuffix(_DELETED))
+    return runner_named(executable or argv[0]) if argv else None
+
+
+def runner_named(executable: str) -> str | None:
+    """What `runner_of` answers for a file of this name."""
+    name = posixpath.basename(executable.removesuffix(_DELETED))
     interpreter = _INTERPRETER.fullmatch(name)
     return name if name == "letta" else interpreter and interpreter[1]
 
@@ -91,7 +100,7 @@ def launch_of(
         version, ctime = _package_of(root, file)
         script = Script(file, version, _newest(ctime, root, file))
         # Bun makes such executables, and what it makes reads `.env` files too.
-        return Launch(script, tuple(argv[1:]), reads_env_files=True, env_file_named=False)
+        return Launch(script, tuple(argv[1:]), reads_env_files=True, preloads=False)
     bun = runner == "bun"
     at = _script_index(argv, bun=bun)
     if at is None:
@@ -99,8 +108,18 @@ def launch_of(
     found = _letta_script(root, argv[at], folders)
     if found is None:
         return None
-    named = any(flag.startswith("--env-file") for flag in argv[1:at])
-    return Launch(found, tuple(argv[at + 1 :]), reads_env_files=bun, env_file_named=named)
+    early = any(_PRELOADS.match(flag.replace("_", "-")) for flag in argv[1:at])
+    return Launch(found, tuple(argv[at + 1 :]), reads_env_files=bun, preloads=early)
+
+
+def options_preload(environ: Mapping[str, str]) -> bool:
+    """Whether the options in an environment name what `Launch.preloads` is about."""
+    for name in ("NODE_OPTIONS", "BUN_OPTIONS"):
+        # Quotes and backslashes are for values with spaces; without them none hides a flag.
+        words = re.sub(r"""["'\\]""", "", environ.get(name, "")).replace("_", "-").split()
+        if any(_PRELOADS.match(word) for word in words):
+            return True
+    return False
 
 
 def _script_index(argv: Sequence[str], *, bun: bool) -> int | None:
@@ -114,7 +133,7 @@ def _script_index(argv: Sequence[str], *, bun: bool) -> int | None:
             return None
         if bun and word == "run":
             at += 1
-        elif word in _WITH_VALUE:
+        elif word.replace("_", "-") in _WITH_VALUE:
             at += 2
         elif word.startswith("-"):
             at += 1
@@ -177,15 +196,26 @@ def _package_of(root: str, path: str) -> tuple[str | None, int | None]:
     for _ in range(_LEVELS):
         folder = posixpath.dirname(folder)
         try:
-            with open(f"{root}{folder.rstrip('/')}/package.json", "rb") as file:
-                ctime = os.fstat(file.fileno()).st_ctime_ns
-                said = json.loads(file.read(_LARGEST_PACKAGE))
+            text, ctime = _plain_file(f"{root}{folder.rstrip('/')}/package.json")
+            said = json.loads(text)
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(said, dict) and said.get("name") == _PACKAGE:
             version = said.get("version")
             return (version if isinstance(version, str) else None), ctime
     return None, None
+
+
+def _plain_file(path: str) -> tuple[bytes, int]:
+    """The beginning of a regular file, and its ctime in ns; anyone may have put it there."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("no regular file")
+        return os.read(fd, _LARGEST_PACKAGE), status.st_ctime_ns
+    finally:
+        os.close(fd)
 
 
 def _newest(package: int | None, root: str, script: str, changed: int = 0) -> int | None:

@@ -7,12 +7,15 @@ beneath the store, the key being `default:<agent>` or `conversation:<conversatio
 from __future__ import annotations
 
 import base64
+import errno
+import os
 import re
+import stat
 from datetime import datetime, timezone
 from typing import Any
 
 from lettafast._beneath import Root
-from lettafast.errors import SourceError
+from lettafast.errors import SourceError, SourceReason
 
 from .facts import Problem, StoredConversation
 from .steady import UnsteadyError, read_json
@@ -21,6 +24,13 @@ from .verdict import Reason
 DEFAULT = "default"
 _LARGEST = 64 << 20
 """Of a `conversation.json` that is read, in bytes: it lists every message in context."""
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 # What `Date.prototype.toISOString` gives.
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 
@@ -43,10 +53,33 @@ def read_stored(
             Reason.STORE_CHANGED, f"{path} was empty, half or changing at each of five looks"
         )
     except SourceError as error:
-        return Problem(Reason.STORE_MISSING, f"{path}: {str(error.reason).replace('_', ' ')}")
+        return _unopened(error, path)
+    except OSError as error:
+        return Problem(Reason.CHANGED_WHILE_READING, f"{path}: {error.strerror}")
     except ValueError as error:
-        return Problem(Reason.STORE_MISSING, f"{path}: {error}")
+        return Problem(Reason.STORE_MISSING, f"{path} is not what Letta writes: {error}")
     return _stored(path, said)
+
+
+def _unopened(error: SourceError, path: str) -> Problem:
+    if error.reason is SourceReason.IO and error.errno != errno.ENAMETOOLONG:
+        return Problem(Reason.CHANGED_WHILE_READING, f"{path}: {os.strerror(error.errno)}")
+    if error.reason is SourceReason.SYMLINK:
+        words = "it, or a folder on the way, is a link"
+    elif error.reason is SourceReason.NOT_REGULAR:
+        words = f"{_kind(path)}, no regular file"
+    else:
+        words = str(error.reason).replace("_", " ")
+    return Problem(Reason.STORE_MISSING, f"{path}: {words}")
+
+
+def _kind(path: str) -> str:
+    """What lies there that is no regular file."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return "something"
+    return next((words for is_one, words in _KINDS if is_one(mode)), "something")
 
 
 def folder_of(agent_id: str | None, conversation_id: str) -> str:

@@ -3,28 +3,30 @@
 One file for each boot and its namespaces: a state folder that several machines
 or containers share keeps them apart, and no name of a process outlives its boot.
 What was forgotten by damage is answered the safe way: every process that had
-started by then counts as one that has moved.
+started by then is distrusted.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
 import re
+import stat
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 from . import process
 from .facts import Identity
 from .strict_json import parse
 
-_VERSION = 1
+_VERSION = 2
 _MOST_MOVED = 10_000
 _MOST_WRITABLE = 1_000
 _LARGEST = 4 << 20
@@ -32,6 +34,11 @@ _LARGEST = 4 << 20
 _LOCK_WAIT = 1.0
 """For another lettafast: seconds."""
 _LOCK_PAUSE = 0.01
+_IMPATIENT = 30.0
+"""For how long nothing is waited for after that: seconds."""
+_AT_ONCE = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
+_NEVER_READ = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO, errno.ENODEV)
+"""What reading again does not mend, as it may where there are too few descriptors."""
 _DAY = 86_400
 _KEPT_DAYS = 100
 """How long the file of a boot is kept that no lettafast of that boot has used."""
@@ -46,8 +53,8 @@ class _Boot:
     """The wall clock minus CLOCK_BOOTTIME at the first look: seconds."""
     moved: set[tuple[int, int]] = field(default_factory=set)
     """Pid and start ticks of each process that was seen outside its start folder."""
-    moved_until: int = -1
-    """Every process that started at these ticks or before counts as moved."""
+    lost_until: int = -1
+    """Of each process that started at these ticks or before something may have been forgotten."""
     writable: dict[tuple[int, int, int], None] = field(default_factory=dict)
     """Device, inode and ctime of each file that was opened for writing, the oldest first."""
 
@@ -59,23 +66,33 @@ class Memory:
     `problem` says why. Safe for several threads and processes at once.
     """
 
-    problem: str | None = None
-    """Why something could not be kept, or was lost; None while all is well."""
-
     def __init__(self, folder: str | None = None) -> None:
         self.folder = folder or os.environ.get("LETTAFAST_STATE_DIR") or _state_folder()
+        """Absolute, or as it was given; "" where there is none."""
         self._boots: dict[str, _Boot] = {}
         self._read_at: dict[str, tuple[int, int, int]] = {}
-        self._damaged = False
+        self._written: set[str] = set()
+        """The boots whose file this process has written, and that has been well since."""
+        self._problems: dict[str, str] = {}
+        self._impatient_until = 0.0
         self._lock = threading.Lock()
+
+    @property
+    def problem(self) -> str | None:
+        """Why what is to be remembered is not kept on disk now; None while all is well.
+
+        Set from the first use on, for that writes, and None again once all was written.
+        """
+        return next(iter(self._problems.values()), None)
 
     def moved(self, identity: Identity) -> bool:
         """Whether this very process was once seen outside the folder it started in."""
         boot = self._known(identity.boot_id)
-        return (
-            identity.start_ticks <= boot.moved_until
-            or (identity.pid, identity.start_ticks) in boot.moved
-        )
+        return (identity.pid, identity.start_ticks) in boot.moved
+
+    def distrusts(self, identity: Identity) -> bool:
+        """Whether it may have been seen elsewhere, but what was remembered of it is lost."""
+        return identity.start_ticks <= self._known(identity.boot_id).lost_until
 
     def remember_moved(self, identity: Identity) -> None:
         """Remembers that this process was seen elsewhere, for as long as it runs."""
@@ -123,6 +140,8 @@ class Memory:
         with self._updated(boot_id) as boot:
             boot.moved = _running(boot_id, boot)
         oldest = time.time() - _KEPT_DAYS * _DAY
+        if not self.folder:
+            return
         with contextlib.suppress(OSError):
             own = self._path(boot_id)
             if os.stat(own).st_mtime < time.time() - _DAY:
@@ -138,75 +157,119 @@ class Memory:
         return os.path.join(self.folder, f"boot-{name}.json")
 
     def _known(self, boot_id: str) -> _Boot:
-        """What is known of the boot; a file that was damaged is made good."""
+        """What is known of the boot; what is not well on disk is made good."""
         with self._lock:
-            boot = self._current(boot_id)
-        if self._damaged:
+            self._merge(boot_id)
+            well = boot_id in self._written
+        if not well:
             with self._updated(boot_id):
                 pass
-        return boot
+        return self._boots[boot_id]
 
-    def _current(self, boot_id: str) -> _Boot:
-        """What is known of the boot, also through other processes until now."""
+    def _merge(self, boot_id: str) -> bool:
+        """Adds what the file says, also through other processes until now.
+
+        False where it cannot be read for now, so that it must not be replaced.
+        """
         boot = self._boots.setdefault(boot_id, _Boot())
+        if not self.folder:
+            return False
         path = self._path(boot_id)
         try:
-            with open(path, "rb") as file:
+            with _opened(path) as file:
                 status = os.fstat(file.fileno())
                 state = (status.st_ino, status.st_mtime_ns, status.st_size)
                 if self._read_at.get(boot_id) == state:
-                    return boot
+                    return True
                 kept = _parsed(file.read(_LARGEST + 1))
         except FileNotFoundError:
-            return boot
-        except (OSError, ValueError) as error:
-            self._distrust(boot, f"{path}: {error}")
-            return boot
+            self._written.discard(boot_id)
+            return True
+        except OSError as error:
+            self._fail(boot_id, f"{path}: {error.strerror}")
+            return error.errno in _NEVER_READ and self._lose(boot)
+        except ValueError as error:
+            self._fail(boot_id, f"{path}: {error}")
+            return self._lose(boot)
         if boot.clock_offset is None or kept.clock_offset is not None:
             boot.clock_offset = kept.clock_offset
         boot.moved |= kept.moved
-        boot.moved_until = max(boot.moved_until, kept.moved_until)
+        boot.lost_until = max(boot.lost_until, kept.lost_until)
         boot.writable = {**kept.writable, **boot.writable}
         self._read_at[boot_id] = state
-        return boot
+        return True
 
-    def _distrust(self, boot: _Boot, problem: str) -> None:
-        self.problem = problem
-        self._damaged = True
-        boot.moved_until = process.ticks_now()
+    def _lose(self, boot: _Boot) -> bool:
+        boot.lost_until = process.ticks_now()
+        return True
+
+    def _fail(self, boot_id: str, problem: str) -> None:
+        self._problems[boot_id] = problem
+        self._written.discard(boot_id)
 
     @contextlib.contextmanager
     def _updated(self, boot_id: str) -> Iterator[_Boot]:
         """What is known of the boot, to be changed and then written."""
         with self._lock, contextlib.ExitStack() as stack:
-            try:
-                os.makedirs(self.folder, mode=0o700, exist_ok=True)
-                stack.enter_context(_locked(os.path.join(self.folder, "lock")))
-            except OSError as error:
-                self.problem = f"{self.folder}: {error.strerror}"
-                yield self._current(boot_id)
-                return
-            boot = self._current(boot_id)
+            alone = self._lock_out_others(boot_id, stack)
+            replaceable = self._merge(boot_id)
+            boot = self._boots[boot_id]
             yield boot
+            if not (alone and replaceable):
+                return
             try:
-                _keep(self._path(boot_id), _text(boot))
-                self._damaged = False
+                # The first time in any case: so it shows whether it can be done.
+                _keep(self._path(boot_id), _text(boot), always=boot_id not in self._written)
             except OSError as error:
-                self.problem = f"{self.folder}: {error.strerror}"
+                self._fail(boot_id, f"{self.folder}: {error.strerror}")
+            else:
+                self._written.add(boot_id)
+                self._problems.pop(boot_id, None)
+
+    def _lock_out_others(self, boot_id: str, stack: contextlib.ExitStack) -> bool:
+        """Whether other lettafasts are now locked out, until `stack` ends."""
+        if not self.folder:
+            self._fail(boot_id, "no state folder: LETTAFAST_STATE_DIR and HOME are not set")
+            return False
+        patient = time.monotonic() >= self._impatient_until
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            lock = os.path.join(self.folder, "lock")
+            stack.enter_context(_locked(lock, _LOCK_WAIT if patient else 0))
+        except OSError as error:
+            if patient and isinstance(error, TimeoutError):
+                self._impatient_until = time.monotonic() + _IMPATIENT
+            self._fail(boot_id, f"{self.folder}: {error.strerror}")
+            return False
+        return True
 
 
 def _state_folder() -> str:
     import platformdirs
 
-    return str(platformdirs.user_state_path("lettafast"))
+    try:
+        found = platformdirs.user_state_path("lettafast")
+    except RuntimeError:
+        # There is no HOME, and nobody knows this user.
+        return ""
+    return str(found) if found.is_absolute() else ""
+
+
+def _opened(path: str) -> BinaryIO:
+    """The file to be read; `ValueError` for what is no regular file, which is not waited for."""
+    fd = os.open(path, os.O_RDONLY | _AT_ONCE)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise ValueError("no regular file")
+    return open(fd, "rb")
 
 
 @contextlib.contextmanager
-def _locked(path: str) -> Iterator[None]:
-    """Holds the lock file; `TimeoutError` where another holds it for too long."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def _locked(path: str, patience: float) -> Iterator[None]:
+    """Holds the lock file; `TimeoutError` where another holds it for longer than `patience`."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | _AT_ONCE, 0o600)
     try:
-        deadline = time.monotonic() + _LOCK_WAIT
+        deadline = time.monotonic() + patience
         while True:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -220,10 +283,10 @@ def _locked(path: str) -> Iterator[None]:
         os.close(fd)
 
 
-def _keep(path: str, text: str) -> None:
-    """Makes the file hold `text`, at one blow, if it does not already."""
-    with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as kept:
-        if kept.read(_LARGEST) == text:
+def _keep(path: str, text: str, *, always: bool) -> None:
+    """Makes the file hold `text`, at one blow, if it does not already or `always`."""
+    with contextlib.suppress(OSError, ValueError), _opened(path) as kept:
+        if not always and kept.read(_LARGEST) == text.encode("ascii"):
             return
     fd, name = tempfile.mkstemp(dir=os.path.dirname(path), prefix="new-")
     try:
@@ -242,7 +305,7 @@ def _text(boot: _Boot) -> str:
             "version": _VERSION,
             "clock_offset": boot.clock_offset,
             "moved": sorted(boot.moved),
-            "moved_until": boot.moved_until,
+            "lost_until": boot.lost_until,
             "writable": list(boot.writable),
         }
     )
@@ -253,13 +316,13 @@ def _parsed(text: bytes) -> _Boot:
     said = parse(text)
     if not isinstance(said, dict) or said.get("version") != _VERSION:
         raise ValueError("not of the form that this lettafast writes")
-    offset, until = said.get("clock_offset"), said.get("moved_until")
+    offset, until = said.get("clock_offset"), said.get("lost_until")
     if not isinstance(until, int) or not (offset is None or isinstance(offset, float)):
         raise ValueError("a number is missing")
     return _Boot(
         clock_offset=offset,
         moved={(pid, ticks) for pid, ticks in _tuples(said.get("moved"), 2)},
-        moved_until=until,
+        lost_until=until,
         writable=dict.fromkeys(
             (device, inode, ctime) for device, inode, ctime in _tuples(said.get("writable"), 3)
         ),
@@ -281,16 +344,16 @@ def _running(boot_id: str, boot: _Boot) -> set[tuple[int, int]]:
     return {
         (pid, ticks)
         for pid, ticks in boot.moved
-        if process.is_running(Identity(boot_id, pid, ticks))
+        if not process.is_gone(Identity(boot_id, pid, ticks))
     }
 
 
 def _make_room(boot_id: str, boot: _Boot) -> None:
-    """Forgets those that are gone; what must go beyond that goes into `moved_until`."""
+    """Forgets those that are gone; what must go beyond that goes into `lost_until`."""
     if boot_id == process.boot_id():
         boot.moved = _running(boot_id, boot)
     oldest_first = sorted(boot.moved, key=lambda entry: entry[1])
     surplus = oldest_first[: max(0, len(oldest_first) - _MOST_MOVED)]
     for entry in surplus:
         boot.moved.discard(entry)
-        boot.moved_until = max(boot.moved_until, entry[1])
+        boot.lost_until = max(boot.lost_until, entry[1])

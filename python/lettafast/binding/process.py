@@ -5,6 +5,7 @@ Linux and macOS; elsewhere nothing is looked at.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .facts import Folder, Identity, ProcessFacts, Span
-from .launch import Launch, launch_of, runner_of
+from .launch import Launch, launch_of, options_preload, runner_named, runner_of
 
 if sys.platform == "darwin":
     from . import _darwin as _system
@@ -29,11 +30,14 @@ _CLOCK_READINGS = 5
 
 @dataclass(frozen=True, slots=True)
 class RunningLetta:
-    """A letta that runs on this machine, and the folder that it is in."""
+    """A letta that runs on this machine."""
 
     identity: Identity
     started: Span
     folder: Folder | None
+    """The folder that it is in."""
+    home: str
+    """The real path of its HOME."""
 
 
 def boot_id() -> str:
@@ -71,6 +75,20 @@ def is_running(identity: Identity) -> bool:
     return identity_of(identity.pid) == identity
 
 
+def is_gone(identity: Identity) -> bool:
+    """Whether that very process surely runs no longer; one that cannot be looked at may."""
+    found = identity_of(identity.pid)
+    if found is not None:
+        return found != identity
+    try:
+        os.kill(identity.pid, 0)
+    except OverflowError:
+        return True
+    except OSError as error:
+        return error.errno == errno.ESRCH
+    return False
+
+
 def folder_path(pid: int) -> str:
     """What to open for the folder that the process is in."""
     return _system.folder_path(pid)
@@ -91,6 +109,9 @@ def look_at(pid: int) -> ProcessFacts | None:
     again after the rest.
     """
     for _ in range(2):
+        executable = _system.executable_of(pid)
+        if executable is not None and runner_named(executable) is None:
+            return None
         identity = identity_of(pid)
         if identity is None:
             return None
@@ -119,24 +140,34 @@ def lettas_in(pids: Iterable[int]) -> tuple[ProcessFacts, ...]:
         time.sleep(_PAUSE)
 
 
-def lettas_of_home(home: str) -> tuple[RunningLetta, ...]:
-    """Every running letta of this user and this file system whose HOME is the folder `home`."""
+def running_lettas() -> tuple[RunningLetta, ...]:
+    """Every running letta of this user and this file system that has an absolute HOME.
+
+    All processes are looked at: one answer is enough for a look at many panes.
+    """
     if not SUPPORTED:
         return ()
+    return tuple(letta for pid in _system.pids() if (letta := _own_letta(pid)) is not None)
+
+
+def lettas_of_home(home: str) -> tuple[RunningLetta, ...]:
+    """Those of `running_lettas` whose HOME is the folder `home`."""
     real = os.path.realpath(home)
-    found = []
-    for pid in _system.pids():
-        facts = look_at(pid)
-        if (
-            facts is not None
-            and facts.same_user
-            and facts.same_root
-            and facts.environ is not None
-            and os.path.isabs(facts.environ.get("HOME", ""))
-            and os.path.realpath(facts.environ["HOME"]) == real
-        ):
-            found.append(RunningLetta(facts.identity, facts.started, facts.folder))
-    return tuple(found)
+    return tuple(letta for letta in running_lettas() if letta.home == real)
+
+
+def _own_letta(pid: int) -> RunningLetta | None:
+    executable = _system.executable_of(pid)
+    if executable is not None and runner_named(executable) is None:
+        return None
+    # Nothing that another user's process names is opened.
+    facts = look_at(pid) if _system.same_user(pid) else None
+    if facts is None or not facts.same_user or not facts.same_root or facts.environ is None:
+        return None
+    home = facts.environ.get("HOME", "")
+    if not os.path.isabs(home):
+        return None
+    return RunningLetta(facts.identity, facts.started, facts.folder, os.path.realpath(home))
 
 
 def _topmost(pids: Iterable[int]) -> tuple[ProcessFacts, ...]:
@@ -175,7 +206,7 @@ def _facts(
         arguments=launch.arguments,
         script=launch.script,
         folder=_system.folder_of(pid),
-        environ=None if _adds_to_environ(launch, pid) else environ,
+        environ=None if _adds_to_environ(launch, pid, environ or {}) else environ,
         same_user=_system.same_user(pid),
         same_pid_namespace=_system.same_namespace(pid, "pid"),
         same_mount_namespace=_system.same_namespace(pid, "mnt"),
@@ -190,12 +221,13 @@ def _folders(pid: int, environ: Mapping[str, str] | None) -> list[str]:
     return [folder for folder in found if folder and os.path.isabs(folder)]
 
 
-def _adds_to_environ(launch: Launch, pid: int) -> bool:
-    """Whether Letta's environment may hold more than the kernel shows.
+def _adds_to_environ(launch: Launch, pid: int, environ: Mapping[str, str]) -> bool:
+    """Whether Letta's environment may be another than the kernel shows.
 
-    Node reads the file that `--env-file` names, Bun each `.env` of its folder.
+    Node reads the file that `--env-file` names, Bun each `.env` of its folder,
+    and what either preloads, by a flag or by Bun's `bunfig.toml`, can do anything.
     """
-    if launch.env_file_named:
+    if launch.preloads or options_preload(environ):
         return True
     if not launch.reads_env_files:
         return False
@@ -203,4 +235,4 @@ def _adds_to_environ(launch: Launch, pid: int) -> bool:
         names = os.listdir(_system.folder_path(pid))
     except OSError:
         return True
-    return any(name.startswith(".env") for name in names)
+    return any(name.startswith(".env") or name == "bunfig.toml" for name in names)

@@ -200,6 +200,7 @@ def _reported_elsewhere(facts: Facts, report: Report) -> Finding | None:
 
 
 _HERDR = {
+    Reason.NOT_LETTA: "No pane of this session has that name.",
     Reason.HERDR_UNAVAILABLE: "herdr gives no answer about this pane.",
     Reason.HERDR_PROTOCOL: "herdr's answer about this pane cannot be understood.",
 }
@@ -214,6 +215,12 @@ def process_rule(facts: Facts) -> Finding:
             Reason.OTHER_NAMESPACE,
             pane.socket,
             "herdr runs in another pid namespace, where its pids mean other processes.",
+        )
+    if not pane.foreground:
+        return Finding(
+            Reason.NO_PROCESS,
+            "no process named",
+            "What runs in this pane's foreground is not known to herdr.",
         )
     if not facts.lettas:
         return Finding(
@@ -321,6 +328,12 @@ def _moved_folder(facts: Facts, process: ProcessFacts) -> Finding | None:
             Reason.LEFT_START_FOLDER,
             f"started in {start.path}, and is back",
             "The letta was once in another folder, where it may have opened another conversation.",
+        )
+    if facts.memory_problem is not None:
+        return Finding(
+            Reason.MEMORY_UNAVAILABLE,
+            facts.memory_problem,
+            "What lettafast saw of this letta cannot be kept, so it may have been elsewhere.",
         )
     return None
 
@@ -499,7 +512,7 @@ def store_rule(facts: Facts) -> Finding:
 
 _STORE = {
     Reason.STORE_NAMES_ANOTHER: "The letta's local store names another agent or conversation.",
-    Reason.STORE_MISSING: "The letta's local store does not have this conversation.",
+    Reason.STORE_MISSING: "The letta's local store has no such conversation in Letta's form.",
     Reason.STORE_CHANGED: "The conversation's file in the local store was being written.",
 }
 

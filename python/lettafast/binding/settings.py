@@ -7,6 +7,7 @@ truncated and written again in place.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -26,10 +27,16 @@ from .verdict import Reason
 _LETTA = ".letta"
 _NAME = "settings.local.json"
 _RECORD = f"{_LETTA}/{_NAME}"
-_LARGEST = 16 << 20
-"""Of a settings file that is read: bytes."""
+_LARGEST = 1 << 20
+"""Of a record that is read: bytes. One that Letta wrote has some thousands."""
+_LARGEST_SETTINGS = 16 << 20
+"""Of the user's own settings: bytes."""
 _LOOK = os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 _FOLDER = os.O_DIRECTORY | _LOOK
+_DENIED = frozenset((errno.EACCES, errno.EPERM))
+_READ_ONLY = _DENIED | {errno.EROFS, errno.ETXTBSY}
+_LASTING = _DENIED | {errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ENXIO, errno.ENODEV}
+"""What looking again does not mend; too few descriptors, or a failing disk, may pass."""
 _ID = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -41,8 +48,13 @@ def read_record(folder: str, memory: Memory) -> Record | Problem:
     """
     try:
         fd = os.open(folder, _FOLDER)
-    except (OSError, ValueError):
+    except FileNotFoundError:
         return Problem(Reason.CHANGED_WHILE_READING, "the folder can no longer be opened")
+    except OSError as error:
+        refused = _refused(error.errno, "the letta's folder", Reason.CHANGED_WHILE_READING)
+        return Problem(refused.reason, refused.saw)
+    except ValueError as error:
+        return Problem(Reason.CHANGED_WHILE_READING, f"the letta's folder: {error}")
     try:
         return _record(fd, _name_of(fd, folder), memory)
     except _RefusedError as refused:
@@ -56,7 +68,7 @@ def record_times(folder: str) -> FileTimes | None:
     try:
         with Root(folder) as root:
             return file_times(root.status(_RECORD))
-    except SourceError:
+    except (SourceError, OSError):
         return None
 
 
@@ -72,12 +84,19 @@ def settings_env(config: str) -> Mapping[str, str] | Problem:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        return Problem(Reason.STORE_UNKNOWN, f"{path}: {error.strerror}")
+        return _settings_problem(path, error)
+    except ValueError as error:
+        return Problem(Reason.STORE_UNKNOWN, f"{path}: {error}")
     try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             return Problem(Reason.STORE_UNKNOWN, f"{path} is no regular file")
-        said = parse(os.read(fd, _LARGEST))
-    except (OSError, ValueError) as error:
+        if status.st_size > _LARGEST_SETTINGS:
+            return Problem(Reason.STORE_UNKNOWN, f"{path}: {status.st_size:,} bytes")
+        said = parse(os.read(fd, _LARGEST_SETTINGS))
+    except OSError as error:
+        return _settings_problem(path, error)
+    except ValueError as error:
         return Problem(Reason.STORE_UNKNOWN, f"{path}: {error}")
     finally:
         os.close(fd)
@@ -87,6 +106,12 @@ def settings_env(config: str) -> Mapping[str, str] | Problem:
     return {name: value for name, value in env.items() if isinstance(value, str)}
 
 
+def _settings_problem(path: str, error: OSError) -> Problem:
+    lasting = error.errno in _LASTING
+    reason = Reason.STORE_UNKNOWN if lasting else Reason.CHANGED_WHILE_READING
+    return Problem(reason, f"{path}: {error.strerror}")
+
+
 class _RefusedError(Exception):
     """The record cannot be had, or is none."""
 
@@ -94,6 +119,15 @@ class _RefusedError(Exception):
         self.reason = reason
         self.saw = saw
         super().__init__(saw)
+
+
+def _refused(number: int | None, what: str, lasting: Reason) -> _RefusedError:
+    """What the number of an error means; `lasting` where something else lies there."""
+    words = os.strerror(number or 0)
+    if number in _DENIED:
+        return _RefusedError(Reason.RECORD_UNWRITABLE, f"{what} cannot be read: {words}")
+    reason = lasting if number in _LASTING else Reason.CHANGED_WHILE_READING
+    return _RefusedError(reason, f"{what}: {words}")
 
 
 def _record(folder_fd: int, folder: str, memory: Memory) -> Record:
@@ -108,8 +142,14 @@ def _record(folder_fd: int, folder: str, memory: Memory) -> Record:
         filesystem, writable = _place(letta, file, memory)
         # Still the folder's, and not one that was put in its place meanwhile.
         after = os.stat(_LETTA, dir_fd=folder_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        raise _RefusedError(
+            Reason.RECORD_CHANGED, f"{folder}/{_RECORD} went away while it was read"
+        ) from None
     except OSError as error:
-        raise _RefusedError(Reason.RECORD_CHANGED, f"{folder}/{_LETTA}: {error.strerror}") from None
+        raise _refused(error.errno, f"{folder}/{_RECORD}", Reason.RECORD_CHANGED) from None
+    except SourceError as error:
+        raise _unopened(error, f"{folder}/{_RECORD}") from None
     finally:
         os.close(letta)
     if file_times(before) != file_times(after):
@@ -133,7 +173,7 @@ def _letta_folder(folder_fd: int, folder: str) -> int:
     except FileNotFoundError:
         raise _RefusedError(Reason.RECORD_MISSING, f"there is no {path}") from None
     except OSError as error:
-        raise _RefusedError(Reason.RECORD_INVALID, f"{path}: {error.strerror}") from None
+        raise _refused(error.errno, path, Reason.RECORD_INVALID) from None
 
 
 def _read(root: Root, folder: str) -> tuple[Any, FileTimes]:
@@ -144,12 +184,18 @@ def _read(root: Root, folder: str) -> tuple[Any, FileTimes]:
         raise _RefusedError(
             Reason.RECORD_CHANGED, f"{path} was empty, half or changing at each of five looks"
         ) from None
-    except SourceError as error:
-        missing = error.reason is SourceReason.MISSING
-        reason = Reason.RECORD_MISSING if missing else Reason.RECORD_INVALID
-        raise _RefusedError(reason, f"{path}: {str(error.reason).replace('_', ' ')}") from None
     except ValueError as error:
         raise _RefusedError(Reason.RECORD_INVALID, f"{path}: {error}") from None
+
+
+def _unopened(error: SourceError, path: str) -> _RefusedError:
+    if error.reason is SourceReason.PERMISSION_DENIED:
+        return _refused(errno.EACCES, path, Reason.RECORD_INVALID)
+    if error.reason is SourceReason.IO:
+        return _refused(error.errno, path, Reason.RECORD_INVALID)
+    missing = error.reason is SourceReason.MISSING
+    reason = Reason.RECORD_MISSING if missing else Reason.RECORD_INVALID
+    return _RefusedError(reason, f"{path}: {str(error.reason).replace('_', ' ')}")
 
 
 def _sessions(said: Any) -> tuple[dict[str, Session], Session | None, str | None]:
@@ -194,7 +240,10 @@ def _place(letta: int, file: FileTimes, memory: Memory) -> tuple[str, bool]:
         writable = not os.fstatvfs(fd).f_flag & os.ST_RDONLY and memory.writable(
             file.device, file.inode, file.ctime_ns, lambda: _opens_for_writing(letta, file)
         )
-        return filesystem_of(fd), writable
+        filesystem = filesystem_of(fd)
+        if isinstance(filesystem, Problem):
+            raise _RefusedError(filesystem.reason, filesystem.saw)
+        return filesystem, writable
     finally:
         os.close(fd)
 
@@ -204,8 +253,10 @@ def _opens_for_writing(letta: int, file: FileTimes) -> bool:
     flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     try:
         fd = os.open(_NAME, flags, dir_fd=letta)
-    except OSError:
-        return False
+    except OSError as error:
+        if error.errno in _READ_ONLY:
+            return False
+        raise
     try:
         return file_times(os.fstat(fd)) == file
     finally:

@@ -18,7 +18,7 @@ _PAUSE = 0.02
 
 
 class UnsteadyError(Exception):
-    """The file was empty, half or moving at every try."""
+    """The file was empty, half or moving at the tries."""
 
 
 def read_json(root: Root, relative: str, limit: int) -> tuple[Any, FileTimes]:
@@ -26,19 +26,29 @@ def read_json(root: Root, relative: str, limit: int) -> tuple[Any, FileTimes]:
 
     Read through one descriptor, with the same `fstat` before and after. Raises
     `SourceError` where it cannot be opened or read, `UnsteadyError` when five
-    tries 20 ms apart found nothing whole, `ValueError` for what no wait mends.
+    tries 20 ms apart found nothing whole, `ValueError` for what no wait mends:
+    also for one that lacks its end and stood still all that time.
     """
+    refused: tuple[bytes, FileTimes] | None = None
+    stood_still = True
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE)
         text, before, after = _read(root, relative, limit)
         if before != after or len(text) != after.size:
+            stood_still = False
             continue
+        if refused == (text, after):
+            continue
+        stood_still = stood_still and refused is None
         try:
             return parse(text), after
-        except ValueError:
-            if not is_cut_off(text):
+        except ValueError as error:
+            if not is_cut_off(error):
                 raise
+        refused = text, after
+    if stood_still and refused is not None and refused[0]:
+        raise ValueError("it ends in the middle")
     raise UnsteadyError
 
 
@@ -53,12 +63,12 @@ def _read(root: Root, relative: str, limit: int) -> tuple[bytes, FileTimes, File
     fd, before = root.open_file(relative)
     try:
         if before.st_size > limit:
-            raise ValueError(f"larger than {limit:,} bytes")
-        text = b""
+            raise ValueError(f"{before.st_size:,} bytes, more than {limit:,}")
         # One more than there should be, so that growth shows.
-        while piece := os.read(fd, before.st_size + 1 - len(text)):
-            text += piece
-        return text, file_times(before), file_times(os.fstat(fd))
+        pieces = [os.read(fd, before.st_size + 1)]
+        while pieces[-1] and (left := before.st_size + 1 - sum(map(len, pieces))):
+            pieces.append(os.read(fd, left))
+        return b"".join(pieces), file_times(before), file_times(os.fstat(fd))
     except OSError as error:
         name = os.path.join(root.path, relative)
         raise SourceError(SourceReason.IO, name, error.errno or 0) from None

@@ -6,30 +6,45 @@ import json
 import re
 from typing import Any
 
-_MARKS = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
+_LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What may be one: whole pairs are written so too."""
+_LONGEST_NUMBER = 400
+"""Digits. Older Pythons take time that grows with the square of a number's length."""
+_BEGUN = re.compile(r"\s*|t|tr|tru|f|fa|fal|fals|n|nu|nul|-|\.|[eE][+-]?|\\?u[0-9a-fA-F]{0,4}")
+"""What stands where the parser stopped, when a text ends within something."""
 
 
-def parse(text: bytes) -> Any:
-    """The value; `ValueError` where the text is no UTF-8, no JSON, too deep or repeats a key."""
+def parse(text: bytes, *, lone_surrogates: bool = False) -> Any:
+    """The value; `ValueError` where the text is no UTF-8, no JSON, too deep or repeats a key.
+
+    A string that is no Unicode text, which JavaScript can write as half of a
+    pair, is refused too unless `lone_surrogates`.
+    """
     try:
-        return json.loads(
-            text.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_constant
+        said = json.loads(
+            text.decode("utf-8"),
+            object_pairs_hook=_object,
+            parse_constant=_no_constant,
+            parse_int=_integer,
         )
+        if not lone_surrogates and _LONE_SURROGATE.search(text):
+            json.dumps(said, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise ValueError("too deep") from None
+    except UnicodeEncodeError:
+        raise ValueError("half a surrogate pair is no text") from None
+    return said
 
 
-def is_cut_off(text: bytes) -> bool:
-    """Whether more has to follow: nothing is there yet, or something is still open."""
-    depth = 0
-    quoted = False
-    for found in _MARKS.finditer(text):
-        mark = found[0]
-        if mark == b'"':
-            quoted = not quoted
-        elif not quoted:
-            depth += (mark in b"{[") - (mark in b"}]")
-    return quoted or depth > 0 or not text.strip()
+def is_cut_off(error: ValueError) -> bool:
+    """Whether what `parse` refused may only lack its end: an empty text does."""
+    if isinstance(error, UnicodeDecodeError):
+        return error.end == len(error.object) and error.reason == "unexpected end of data"
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    if error.msg.startswith("Unterminated string"):
+        return True
+    return _BEGUN.fullmatch(error.doc, error.pos) is not None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -41,3 +56,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError("a number is too long")
+    return int(digits)

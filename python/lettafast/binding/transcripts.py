@@ -79,4 +79,7 @@ def _facts(root: str, transcript: Transcript) -> TranscriptFacts:
 
 def seconds(captured_at: str) -> float:
     """Unix seconds of an entry's time, which the strict reader found to be one."""
-    return dt.datetime.fromisoformat(captured_at.replace("Z", "+00:00")).timestamp()
+    try:
+        return dt.datetime.fromisoformat(captured_at.replace("Z", "+00:00")).timestamp()
+    except ValueError:  # the year 0, which Python does not know
+        return float("-inf")

@@ -30,6 +30,7 @@ class Reason(str, Enum):
     STORE_UNKNOWN = "store_unknown"
     START_FOLDER_UNKNOWN = "start_folder_unknown"
     LEFT_START_FOLDER = "left_start_folder"
+    MEMORY_UNAVAILABLE = "memory_unavailable"
     FOLDER_CHANGED = "folder_changed"
     HOME_FOLDER = "home_folder"
     PEER_IN_FOLDER = "peer_in_folder"

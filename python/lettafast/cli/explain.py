@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from lettafast.visible import file_name, visible_line
 
 from . import output
-from .herdrs import add_sessions, binder, is_chosen, looks
+from .herdrs import Notes, add_sessions, binder, is_reached, looks, shown
 from .paint import Paint, paint_for_stdout
 from .status import UNREACHABLE
 from .usage import UsageError
 
 if TYPE_CHECKING:
-    from lettafast.binding import Binder, BoundPane
+    from lettafast.binding import BoundPane
+    from lettafast.binding.world import SeenPane, World
 
 HELP = "say why a pane shows its conversation or its terminal"
 DESCRIPTION = """\
@@ -40,47 +41,48 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the verdict and its evidence; with `--watch`, again whenever the verdict changes."""
+    from lettafast.binding import BoundPane
+
     status, before = 0, None
     with binder(args) as looking:
+        notes = Notes(args)
         for _ in looks(args):
-            found = _find(looking, args)
-            if found is None:
-                return UNREACHABLE
+            world = looking.look()
+            notes.tell(world)
+            seen = _find(world, args)
+            if seen is None:
+                status = UNREACHABLE
+                continue
+            found = BoundPane(seen.pane, looking.verdict(world, seen))
             status, before = _print_news(found, before, args)
     return status
 
 
-def _find(looking: Binder, args: argparse.Namespace) -> BoundPane | None:
-    """The pane that is meant; None where no session could be looked at."""
-    bound, unseen = looking.panes()
-    shown = [found for found in bound if is_chosen(args, found.pane.socket)]
-    if not shown:
-        for problem in unseen.values():
-            output.note(visible_line(file_name(problem.saw)))
-        if not unseen:
-            output.note("no herdr session is running here")
-        return None
-    named = [found for found in shown if args.pane in _names(found)]
-    if not named:
-        raise UsageError(f"no pane is named `{args.pane}`", "`lettafast panes` lists them")
+def _find(world: World, args: argparse.Namespace) -> SeenPane | None:
+    """The pane that is meant; None where it may be in a session that could not be looked at."""
+    named = [seen for seen in shown(args, world) if args.pane in _names(seen)]
     if len(named) > 1:
-        candidates = ", ".join(_full_name(found) for found in named)
+        candidates = ", ".join(_full_name(seen) for seen in named)
         raise UsageError(
             f"several sessions have a pane `{args.pane}`: {candidates}",
             "name one of these, or its session with --session or --socket",
         )
-    return named[0]
+    if named:
+        return named[0]
+    if world.unseen or not is_reached(args, world):
+        return None
+    raise UsageError(f"no pane is named `{args.pane}`", "`lettafast panes` lists them")
 
 
-def _names(found: BoundPane) -> tuple[str, ...]:
-    return found.pane.pane_id, found.pane.terminal_id, _full_name(found)
+def _names(seen: SeenPane) -> tuple[str, ...]:
+    return seen.pane.pane_id, seen.pane.terminal_id, _full_name(seen)
 
 
-def _full_name(found: BoundPane) -> str:
+def _full_name(seen: SeenPane) -> str:
     """`<session>/<pane id>`: no other pane has it."""
     from lettafast.binding.names import session_name
 
-    return f"{session_name(found.pane.socket)}/{found.pane.pane_id}"
+    return f"{session_name(seen.pane.socket)}/{seen.pane.pane_id}"
 
 
 def _print_news(found: BoundPane, before: object, args: argparse.Namespace) -> tuple[int, object]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lettafast.visible import file_name, visible_line
 
 from . import output
-from .herdrs import add_sessions, binder, is_chosen, looks
+from .herdrs import Notes, add_sessions, binder, is_reached, looks, shown
 from .paint import Paint, paint_for_stdout
 from .status import UNREACHABLE
 from .table import write_table
 
 if TYPE_CHECKING:
     from lettafast.binding import Binder
+    from lettafast.binding.world import World
 
 HELP = "list herdr's panes, and the conversation that each is proven to show"
 DESCRIPTION = """\
@@ -30,6 +31,8 @@ examples:
   lettafast panes --watch
   lettafast panes --json | jq -r 'select(.verdict == "bound") | .conversation_id'"""
 
+_Key: TypeAlias = tuple[str, str]
+"""A pane's socket and terminal."""
 _HEADINGS = ("PANE", "AGENT", "STATUS", "SHOWS", "FOLDER", "SESSION")
 
 
@@ -41,35 +44,41 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints a table or one object a pane; with `--watch`, then what changes."""
-    status, seen = 0, dict[tuple[str, str], dict[str, Any]]()
+    from lettafast.binding.names import session_name
+
+    status, known = 0, dict[_Key, dict[str, Any]]()
     with binder(args) as looking:
+        notes = Notes(args)
         for number, _ in enumerate(looks(args)):
-            panes, status = _look(looking, args, number == 0)
-            news = [pane for key, pane in panes.items() if _differs(seen.get(key), pane)]
-            gone = [seen[key] | {"verdict": "gone"} for key in seen.keys() - panes.keys()]
-            seen = panes
+            world = looking.look()
+            panes = _shapes(looking, world, args)
+            # A session that does not answer now may still have the panes that it had.
+            away = {session_name(socket) for socket in world.unseen}
+            panes |= {
+                key: pane
+                for key, pane in known.items()
+                if pane["session"] in away and key not in panes
+            }
+            news = [pane for key, pane in panes.items() if _differs(known.get(key), pane)]
+            gone = [known[key] | {"verdict": "gone"} for key in known.keys() - panes.keys()]
+            known = panes
             _write([*news, *gone], args, with_headings=number == 0)
             output.flush()
+            notes.tell(world)
+            status = 0 if is_reached(args, world) else UNREACHABLE
     return status
 
 
-def _look(
-    looking: Binder, args: argparse.Namespace, first: bool
-) -> tuple[dict[tuple[str, str], dict[str, Any]], int]:
+def _shapes(looking: Binder, world: World, args: argparse.Namespace) -> dict[_Key, dict[str, Any]]:
+    from lettafast.binding import BoundPane
     from lettafast.binding.shape import pane_shape
 
-    bound, unseen = looking.panes()
-    panes = {
-        (found.pane.socket, found.pane.terminal_id): pane_shape(found)
-        for found in bound
-        if is_chosen(args, found.pane.socket)
+    return {
+        (seen.pane.socket, seen.pane.terminal_id): pane_shape(
+            BoundPane(seen.pane, looking.verdict(world, seen))
+        )
+        for seen in shown(args, world)
     }
-    for problem in unseen.values():
-        if first:
-            output.note(visible_line(file_name(problem.saw)))
-    if not panes and first and not unseen:
-        output.note("no herdr session is running here")
-    return panes, 0 if panes else UNREACHABLE
 
 
 def _differs(before: dict[str, Any] | None, now: dict[str, Any]) -> bool:

@@ -6,6 +6,8 @@ import argparse
 import importlib
 import os
 import re
+import sys
+import threading
 from typing import TYPE_CHECKING
 
 from lettafast.errors import LettafastError
@@ -39,6 +41,7 @@ examples:
 PORT = 5388
 """LETT on the keys of a phone."""
 _PANES_NEED = ("platformdirs", "psutil")
+_DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 _HIGHEST_PORT = 65_535
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{16,512}=*")
 
@@ -77,17 +80,19 @@ def run(args: argparse.Namespace) -> int:
         ) from None
 
     def tell(served: Served) -> None:
+        if not args.json:
+            output.note(
+                f"the address works once, in one browser; token for scripts: {served.token}"
+            )
+        if not served.is_loopback:
+            output.note("plain HTTP: who can read this network can read the token, and all pages")
+        if args.open:
+            _open(served.url)
         if args.json:
             output.write_json({"url": served.url, "token": served.token})
         else:
             output.write_text(f"{served.url}\n")
         output.flush()
-        if not args.json:
-            output.note(f"open this address: it works once. Token for scripts: {served.token}")
-        if not served.is_loopback:
-            output.note("plain HTTP: who can read this network can read the token, and all pages")
-        if args.open:
-            _open(served.url)
 
     try:
         serve(
@@ -100,6 +105,8 @@ def run(args: argparse.Namespace) -> int:
             binder=_binder(),
             or_any_port=args.port is None,
         )
+    except BrokenPipeError:  # of standard output
+        raise
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         port = PORT if args.port is None else args.port
@@ -107,7 +114,15 @@ def run(args: argparse.Namespace) -> int:
             f"{args.host} port {port}: {reason}", "`--port 0` takes a port that is free"
         )
         return UNREACHABLE
+    _leave()
     return 0
+
+
+def _leave() -> None:
+    """Ends at once where a thread still asks herdr: Python would wait for its answer."""
+    output.flush()
+    if threading.active_count() > 1:
+        os._exit(0)
 
 
 def _port(text: str) -> int:
@@ -145,8 +160,13 @@ def _binder() -> Binder | None:
 
 
 def _open(url: str) -> None:
-    """A browser that cannot be started is no reason to end: the address was printed."""
-    import threading
+    """A browser that cannot be started is no reason to end: the address was printed.
+
+    Without a display, Python would start one that takes this terminal.
+    """
+    if sys.platform != "darwin" and not any(os.environ.get(name) for name in _DISPLAYS):
+        output.note("no browser is opened: there is no display")
+        return
     import webbrowser
 
     threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
