@@ -27,10 +27,12 @@ def names(wheel: Path) -> set[str]:
 
 
 def requirements(wheel: Path) -> list[str]:
+    """What it needs without an extra."""
     with zipfile.ZipFile(wheel) as archive:
         [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         lines = archive.read(name).decode().split("\n\n", 1)[0].splitlines()
-    return [line.split(": ", 1)[1] for line in lines if line.startswith("Requires-Dist: ")]
+    found = [line.split(": ", 1)[1] for line in lines if line.startswith("Requires-Dist: ")]
+    return [line for line in found if "extra ==" not in line]
 
 
 def backend(environment: Environment, asked: str = "auto") -> str:
