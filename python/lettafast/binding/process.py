@@ -150,12 +150,6 @@ def running_lettas() -> tuple[RunningLetta, ...]:
     return tuple(letta for pid in _system.pids() if (letta := _own_letta(pid)) is not None)
 
 
-def lettas_of_home(home: str) -> tuple[RunningLetta, ...]:
-    """Those of `running_lettas` whose HOME is the folder `home`."""
-    real = os.path.realpath(home)
-    return tuple(letta for letta in running_lettas() if letta.home == real)
-
-
 def _own_letta(pid: int) -> RunningLetta | None:
     executable = _system.executable_of(pid)
     if executable is not None and runner_named(executable) is None:

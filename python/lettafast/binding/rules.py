@@ -349,6 +349,7 @@ def _no_places(facts: Facts) -> Finding | None:
 _PLACES = {
     Reason.NO_HOME: "The letta's environment names no home folder, in which it keeps its files.",
     Reason.STORE_UNKNOWN: "Where this letta keeps its files cannot be told from its environment.",
+    Reason.CHANGED_WHILE_READING: "The letta's settings could not be read just now.",
 }
 
 
@@ -400,8 +401,8 @@ _RECORD = {
     Reason.RECORD_MISSING: "The folder has no settings record of Letta Code.",
     Reason.RECORD_INVALID: "The folder's settings record is not what Letta Code writes.",
     Reason.RECORD_UNWRITABLE: "The folder's settings record cannot be written, so it may be stale.",
-    Reason.RECORD_CHANGED: "The folder's settings record was being written.",
-    Reason.CHANGED_WHILE_READING: "The letta's folder went away while it was looked at.",
+    Reason.RECORD_CHANGED: "The folder's settings record is empty or half written.",
+    Reason.CHANGED_WHILE_READING: "The folder's settings record could not be read just now.",
 }
 
 
@@ -513,7 +514,8 @@ def store_rule(facts: Facts) -> Finding:
 _STORE = {
     Reason.STORE_NAMES_ANOTHER: "The letta's local store names another agent or conversation.",
     Reason.STORE_MISSING: "The letta's local store has no such conversation in Letta's form.",
-    Reason.STORE_CHANGED: "The conversation's file in the local store was being written.",
+    Reason.STORE_CHANGED: "The conversation's file in the local store is empty or half written.",
+    Reason.CHANGED_WHILE_READING: "The letta's local store could not be read just now.",
 }
 
 

@@ -26,29 +26,21 @@ def read_json(root: Root, relative: str, limit: int) -> tuple[Any, FileTimes]:
 
     Read through one descriptor, with the same `fstat` before and after. Raises
     `SourceError` where it cannot be opened or read, `UnsteadyError` when five
-    tries 20 ms apart found nothing whole, `ValueError` for what no wait mends:
-    also for one that lacks its end and stood still all that time.
+    tries 20 ms apart found nothing whole, `ValueError` for what no wait mends.
     """
     refused: tuple[bytes, FileTimes] | None = None
-    stood_still = True
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE)
         text, before, after = _read(root, relative, limit)
-        if before != after or len(text) != after.size:
-            stood_still = False
+        if before != after or len(text) != after.size or refused == (text, after):
             continue
-        if refused == (text, after):
-            continue
-        stood_still = stood_still and refused is None
         try:
             return parse(text), after
         except ValueError as error:
             if not is_cut_off(error):
                 raise
         refused = text, after
-    if stood_still and refused is not None and refused[0]:
-        raise ValueError("it ends in the middle")
     raise UnsteadyError
 
 
