@@ -116,6 +116,8 @@ CALLS = {
     "diagnostics_total": lambda transcript: transcript.diagnostics_total,
     "page": lambda transcript: transcript.page(),
     "page_json": lambda transcript: transcript.page_json(),
+    "end": lambda transcript: transcript.end,
+    "appended_json": lambda transcript: transcript.appended_json("x:0"),
     "entries": lambda transcript: transcript.entries(),
     "content": lambda transcript: transcript.content("x", "text"),
     "tool_output": lambda transcript: transcript.tool_output("x"),
