@@ -25,7 +25,10 @@ ADVICE: Mapping[Reason, str] = {
     Reason.OTHER_USER: "Run lettafast as the user that runs letta.",
     Reason.OTHER_NAMESPACE: "Run lettafast inside the container that herdr and letta run in.",
     Reason.OTHER_PANE: "Start letta from this pane's own shell.",
-    Reason.ENVIRONMENT_UNREADABLE: "Run lettafast as the user that runs letta.",
+    Reason.ENVIRONMENT_UNREADABLE: (
+        "Run lettafast as the user that runs letta, and start letta without files that are loaded "
+        "before it (NODE_OPTIONS, --require, --env-file)."
+    ),
     Reason.NO_HOME: "Start letta with HOME set.",
     Reason.STORE_UNKNOWN: (
         "Set HOME, LETTA_TRANSCRIPT_ROOT and LETTA_LOCAL_BACKEND_DIR to absolute paths, "

@@ -283,7 +283,7 @@ def _misplaced(facts: Facts, pane: PaneFacts, process: ProcessFacts) -> Finding 
         return Finding(
             Reason.ENVIRONMENT_UNREADABLE,
             f"pid {process.identity.pid}",
-            "The letta's environment, which says where it keeps its files, cannot be read.",
+            "The letta's environment, which says where it keeps its files, cannot be known.",
         )
     if facts.socket_named is False:
         return Finding(
