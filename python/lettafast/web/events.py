@@ -118,8 +118,9 @@ class EventStream:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await self._send(send)
         finally:
-            leaving.cancel()
             self._on_end(self._subscription)
+            leaving.cancel()
+            await asyncio.wait([leaving])
 
     async def _send(self, send: Send) -> None:
         data = _RETRY
