@@ -21,7 +21,7 @@ from sites import Site
 CHROMIUM = os.environ.get("LETTAFAST_CHROMIUM") or shutil.which("chromium")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop would be in the way of others
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("the browser tests need Chromium: `apt-get install chromium`")
