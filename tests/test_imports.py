@@ -30,10 +30,17 @@ ALLOWED = {
 }
 # What the pure modules of `binding` may import of the package; they decide and read nothing.
 DECIDES = {
-    "arguments": {"binding.facts"},
+    "arguments": {"binding.facts", "binding.ids"},
     "facts": {"binding.verdict", "herdr.records", "records"},
+    "ids": set(),
     "places": {"binding.facts", "binding.verdict", "paths"},
-    "rules": {"binding.arguments", "binding.facts", "binding.verdict", "herdr.records"},
+    "rules": {
+        "binding.arguments",
+        "binding.facts",
+        "binding.ids",
+        "binding.verdict",
+        "herdr.records",
+    },
     "verdict": {"errors", "records", "store", "transcript"},
 }
 # What reads the world: none of it is for what only decides.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .facts import Session
+from .ids import LOCAL_AGENT
 
 _CONVERSATION = {"--conversation", "--conv", "-C"}
 _AGENT = {"--agent", "-a"}
@@ -40,7 +41,6 @@ _NEUTRAL = {
     "--no-mods",
 }
 _WITH_VALUE = _CONVERSATION | _AGENT | _BACKEND | _NEUTRAL_WITH_VALUE
-LOCAL_AGENT = "agent-local-"
 
 
 def contradiction(arguments: tuple[str, ...], answer: Session) -> str | None:

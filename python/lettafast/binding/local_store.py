@@ -18,10 +18,10 @@ from lettafast._beneath import Root
 from lettafast.errors import SourceError, SourceReason
 
 from .facts import Problem, StoredConversation
+from .ids import DEFAULT
 from .steady import UnsteadyError, read_json
 from .verdict import Reason
 
-DEFAULT = "default"
 _LARGEST = 64 << 20
 """Of a `conversation.json` that is read, in bytes: it lists every message in context."""
 _KINDS = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lettafast.herdr.records import Report
 
-from .arguments import LOCAL_AGENT, contradiction
+from .arguments import contradiction
 from .facts import (
     ChunkLog,
     Facts,
@@ -24,6 +24,7 @@ from .facts import (
     StoredConversation,
     TranscriptFacts,
 )
+from .ids import DEFAULT, LOCAL_AGENT, is_id
 from .verdict import Bound, Evidence, Reason, Terminal, Verdict
 
 PLATFORMS = ("linux", "darwin")
@@ -41,9 +42,7 @@ CHUNK_LOG_SECONDS = 60.0
 OWN_LOG_SECONDS = 10.0
 """How long it may be a process's own whatever starts: lettas may start together."""
 
-_ID = re.compile(r"[A-Za-z0-9._-]+")
 _CONVERSATION_ID = re.compile(r"default|(?:local-)?conv-[A-Za-z0-9-]+")
-_DEFAULT = "default"
 _LOCAL_CONVERSATION = "local-conv-"
 
 
@@ -102,8 +101,8 @@ def reported(value: str) -> tuple[str | None, str] | None:
     """The agent, where it is said, and the conversation that a report's value names, if it does."""
     head, colon, agent = value.partition(":")
     if colon:
-        return (agent, _DEFAULT) if head == _DEFAULT and is_id(agent) else None
-    return (None, value) if is_id(value) and value != _DEFAULT else None
+        return (agent, DEFAULT) if head == DEFAULT and is_id(agent) else None
+    return (None, value) if is_id(value) and value != DEFAULT else None
 
 
 def answer_of(facts: Facts) -> Session | None:
@@ -134,11 +133,6 @@ def is_local(agent: str | None, conversation: str) -> bool:
     return conversation.startswith(_LOCAL_CONVERSATION)
 
 
-def is_id(text: str) -> bool:
-    """Whether it names a folder of its own beneath the root, unchanged by Letta's sanitizing."""
-    return _ID.fullmatch(text) is not None and text not in (".", "..")
-
-
 def report_rule(facts: Facts) -> Finding:
     """The Letta integration of herdr reported one conversation, for this pane only."""
     if facts.platform not in PLATFORMS:
@@ -166,7 +160,7 @@ def report_rule(facts: Facts) -> Finding:
             f"{report.source} reported a {report.kind} of {report.agent}",
             "The report of this pane is not from herdr's Letta integration.",
         )
-    if report.value in (_DEFAULT, f"{_DEFAULT}:"):
+    if report.value in (DEFAULT, f"{DEFAULT}:"):
         return Finding(
             Reason.BARE_DEFAULT,
             report.value,
@@ -502,7 +496,7 @@ def store_rule(facts: Facts) -> Finding:
     # A default conversation may be made after it was recorded; its id is never given again.
     record = facts.record
     assert isinstance(record, Record)
-    if answer.conversation_id != _DEFAULT and stored.created_at > record.file.mtime_ns / 1e9:
+    if answer.conversation_id != DEFAULT and stored.created_at > record.file.mtime_ns / 1e9:
         return Finding(
             Reason.ID_REUSED,
             f"made {stored.created_at - record.file.mtime_ns / 1e9:.3f} s after it was recorded",

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 from lettafast._beneath import Root
 from lettafast.errors import SourceError, SourceReason
 
 from .facts import FileTimes, Problem, Record, Session
 from .filesystems import filesystem_of
+from .ids import is_id
 from .memory import Memory
 from .steady import UnsteadyError, file_times, read_json
 from .strict_json import parse
@@ -37,7 +37,6 @@ _DENIED = frozenset((errno.EACCES, errno.EPERM))
 _READ_ONLY = _DENIED | {errno.EROFS, errno.ETXTBSY}
 _LASTING = _DENIED | {errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ENXIO, errno.ENODEV}
 """What looking again does not mend; too few descriptors, or a failing disk, may pass."""
-_ID = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def read_record(folder: str, memory: Memory) -> Record | Problem:
@@ -210,7 +209,7 @@ def _sessions(said: Any) -> tuple[dict[str, Session], Session | None, str | None
     sessions = {key: _session(value, f"the session of {key!r}") for key, value in by_server.items()}
     last = said.get("lastSession")
     agent = said.get("lastAgent")
-    if agent is not None and not _is_id(agent):
+    if agent is not None and not is_id(agent):
         raise _RefusedError(Reason.RECORD_INVALID, "lastAgent is no id")
     return sessions, None if last is None else _session(last, "lastSession"), agent
 
@@ -218,13 +217,9 @@ def _sessions(said: Any) -> tuple[dict[str, Session], Session | None, str | None
 def _session(said: Any, what: str) -> Session:
     if isinstance(said, dict):
         agent, conversation = said.get("agentId"), said.get("conversationId")
-        if _is_id(agent) and _is_id(conversation):
+        if is_id(agent) and is_id(conversation):
             return Session(agent, conversation)
     raise _RefusedError(Reason.RECORD_INVALID, f"{what} is not an agent and a conversation")
-
-
-def _is_id(said: Any) -> TypeGuard[str]:
-    return isinstance(said, str) and said not in (".", "..") and bool(_ID.fullmatch(said))
 
 
 def _place(letta: int, file: FileTimes, memory: Memory) -> tuple[str, bool]:

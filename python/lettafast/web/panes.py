@@ -138,8 +138,7 @@ def shape_of(bound: BoundPane) -> dict[str, Any]:
 
     shape = pane_shape(bound)
     shape["href"] = f"/panes/{quoted(shape['session'])}/{quoted(shape['terminal'])}"
-    found: dict[str, Any] = clean(shape)
-    return found
+    return shape
 
 
 def is_passing(bound: BoundPane | None) -> bool:
