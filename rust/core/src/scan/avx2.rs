@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::{
     __m256i, _mm_loadu_si128, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8,
-    _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
+    _mm256_cmpgt_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
     _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_subs_epu8,
     _mm256_xor_si256,
 };
@@ -115,17 +115,22 @@ unsafe impl Block for Avx2 {
     unsafe fn specials(self) -> Specials {
         // SAFETY: the caller may use AVX2.
         unsafe {
-            let most = splat(0x1F);
+            let least = splat(0x20);
             Specials {
                 quotes: self.equal(b'"'),
                 slashes: self.equal(b'\\'),
-                controls: bits(
-                    _mm256_cmpeq_epi8(_mm256_min_epu8(self.0, most), self.0),
-                    _mm256_cmpeq_epi8(_mm256_min_epu8(self.1, most), self.1),
+                others: bits(
+                    _mm256_cmpgt_epi8(least, self.0),
+                    _mm256_cmpgt_epi8(least, self.1),
                 ),
-                high: bits(self.0, self.1),
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn high(self) -> u64 {
+        // SAFETY: the caller may use AVX2.
+        unsafe { bits(self.0, self.1) }
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::{
     __m512i, _mm_loadu_si128, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_cmpeq_epi8_mask,
-    _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_movepi8_mask, _mm512_or_si512,
+    _mm512_cmplt_epi8_mask, _mm512_loadu_si512, _mm512_movepi8_mask, _mm512_or_si512,
     _mm512_set1_epi8, _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_subs_epu8,
     _mm512_test_epi8_mask, _mm512_xor_si512,
 };
@@ -55,10 +55,15 @@ unsafe impl Block for Avx512 {
             Specials {
                 quotes: _mm512_cmpeq_epi8_mask(self.0, splat(b'"')),
                 slashes: _mm512_cmpeq_epi8_mask(self.0, splat(b'\\')),
-                controls: _mm512_cmplt_epu8_mask(self.0, splat(0x20)),
-                high: _mm512_movepi8_mask(self.0),
+                others: _mm512_cmplt_epi8_mask(self.0, splat(0x20)),
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn high(self) -> u64 {
+        // SAFETY: the caller may use AVX-512.
+        unsafe { _mm512_movepi8_mask(self.0) }
     }
 
     #[inline(always)]

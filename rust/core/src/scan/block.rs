@@ -10,10 +10,8 @@ pub struct Specials {
     pub quotes: u64,
     /// `\`
     pub slashes: u64,
-    /// Below 0x20.
-    pub controls: u64,
-    /// Above 0x7F.
-    pub high: u64,
+    /// Below 0x20 or above 0x7F: as signed numbers, all that are less than 0x20.
+    pub others: u64,
 }
 
 /// What matters after a backslash.
@@ -47,6 +45,8 @@ pub unsafe trait Block: Copy {
     unsafe fn load(bytes: &[u8], at: usize) -> Self;
     /// The special ones.
     unsafe fn specials(self) -> Specials;
+    /// The bytes above 0x7F.
+    unsafe fn high(self) -> u64;
     /// What they may be in an escape.
     unsafe fn escapes(self) -> Escapes;
     /// Where UTF-8 is ill-formed, given three bytes of context before `at`.

@@ -523,13 +523,18 @@ mod tests {
     ///
     /// # Safety
     /// The instructions of `B` are available.
-    unsafe fn answers<B: Block>(bytes: &[u8]) -> Vec<(Specials, Escapes, u64)> {
+    unsafe fn answers<B: Block>(bytes: &[u8]) -> Vec<(Specials, u64, Escapes, u64)> {
         (3..=bytes.len() - WIDTH)
             .map(|at| {
                 // SAFETY: the caller's promise.
                 unsafe {
                     let block = B::load(bytes, at);
-                    (block.specials(), block.escapes(), B::ill_formed(bytes, at))
+                    (
+                        block.specials(),
+                        block.high(),
+                        block.escapes(),
+                        B::ill_formed(bytes, at),
+                    )
                 }
             })
             .collect()

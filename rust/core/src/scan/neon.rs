@@ -1,8 +1,9 @@
 //! 64 bytes in four NEON registers.
 
 use core::arch::aarch64::{
-    uint8x16_t, vaddv_u8, vandq_u8, vceqq_u8, vcgeq_u8, vcltq_u8, vdupq_n_u8, veorq_u8,
-    vget_high_u8, vget_low_u8, vld1q_u8, vorrq_u8, vqsubq_u8, vqtbl1q_u8, vshrq_n_u8, vtstq_u8,
+    uint8x16_t, vaddv_u8, vandq_u8, vceqq_u8, vcgeq_u8, vcltq_s8, vdupq_n_s8, vdupq_n_u8, veorq_u8,
+    vget_high_u8, vget_low_u8, vld1q_u8, vorrq_u8, vqsubq_u8, vqtbl1q_u8, vreinterpretq_s8_u8,
+    vshrq_n_u8, vtstq_u8,
 };
 
 use super::block::{Block, Escapes, Specials, WIDTH, escape, utf8};
@@ -89,10 +90,18 @@ unsafe impl Block for Neon {
             Specials {
                 quotes: self.equal(b'"'),
                 slashes: self.equal(b'\\'),
-                controls: bits(self.0.map(|quarter| vcltq_u8(quarter, vdupq_n_u8(0x20)))),
-                high: bits(self.0.map(|quarter| vcgeq_u8(quarter, vdupq_n_u8(0x80)))),
+                others: bits(
+                    self.0
+                        .map(|quarter| vcltq_s8(vreinterpretq_s8_u8(quarter), vdupq_n_s8(0x20))),
+                ),
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn high(self) -> u64 {
+        // SAFETY: the caller may use NEON.
+        unsafe { bits(self.0.map(|quarter| vcgeq_u8(quarter, vdupq_n_u8(0x80)))) }
     }
 
     #[inline(always)]

@@ -30,9 +30,13 @@ unsafe impl Block for Scalar {
         Specials {
             quotes: mask(self.0, |byte| byte == b'"'),
             slashes: mask(self.0, |byte| byte == b'\\'),
-            controls: mask(self.0, |byte| byte < 0x20),
-            high: mask(self.0, |byte| byte >= 0x80),
+            others: mask(self.0, |byte| !(0x20..0x80).contains(&byte)),
         }
+    }
+
+    #[inline(always)]
+    unsafe fn high(self) -> u64 {
+        mask(self.0, |byte| byte >= 0x80)
     }
 
     #[inline(always)]

@@ -33,6 +33,16 @@ pub unsafe fn string<B: Block, const MEASURED: bool>(
     replaced: &mut u64,
     measure: &mut Measure,
 ) -> Text {
+    // Most strings are short and plain. One that is not is looked at again, without branches on
+    // what each block holds: they would be guessed wrong.
+    if at + WIDTH <= end {
+        // SAFETY: the caller's promise.
+        let specials = unsafe { B::load(bytes, at).specials() };
+        let first = lowest(specials.quotes | specials.slashes | specials.others);
+        if first & specials.quotes != 0 {
+            return Text::End(at + first.trailing_zeros() as usize);
+        }
+    }
     // Whether the block before may have ended inside a character: it ended in high bytes. Which
     // ones is not looked at, since a branch on that is guessed wrong every other time.
     let mut open = false;
@@ -45,22 +55,10 @@ pub unsafe fn string<B: Block, const MEASURED: bool>(
         let Specials {
             mut quotes,
             slashes,
-            controls,
-            high,
+            others,
         } = specials;
-        let any = quotes | slashes | controls | high;
-        if !open {
-            if any == 0 {
-                at += WIDTH;
-                continue;
-            }
-            let first = any.trailing_zeros();
-            if quotes >> first & 1 != 0 {
-                return Text::End(at + first as usize);
-            }
-        }
         let mut next = at + WIDTH;
-        if slashes != 0 {
+        {
             let (starts, escaped) = escapes(slashes);
             quotes &= !escaped;
             if starts >> (WIDTH - 1) != 0 {
@@ -106,12 +104,14 @@ pub unsafe fn string<B: Block, const MEASURED: bool>(
             }
         }
         let body = before(quotes);
-        if controls & body != 0 {
-            return Text::Odd;
-        }
-        if high & body != 0 || open {
+        if others & body != 0 || open {
+            // SAFETY: the caller's promise.
+            let high = unsafe { block.high() };
+            if others & body & !high != 0 {
+                return Text::Odd; // a control character
+            }
             // The byte after the body shows a sequence that it cuts.
-            let shown = body | quotes & quotes.wrapping_neg();
+            let shown = body | lowest(quotes);
             // SAFETY: the caller's promise.
             if unsafe { B::ill_formed(bytes, at) } & shown != 0 {
                 return Text::Odd;
@@ -249,6 +249,12 @@ fn escapes(slashes: u64) -> (u64, u64) {
     let even_runs = (maybe | ODD).wrapping_sub(slashes);
     let both = even_runs ^ ODD;
     (both & slashes, both ^ slashes)
+}
+
+/// The lowest bit of `mask`, if it has one.
+#[inline(always)]
+fn lowest(mask: u64) -> u64 {
+    mask & mask.wrapping_neg()
 }
 
 /// All bits below the lowest of `mask`; all bits where there is none.
