@@ -234,6 +234,8 @@ _DIGITS = re.compile(rb"[0-9]*")
 _NULS = re.compile(rb"\0*")
 _HEX = b"0123456789abcdefABCDEF"
 _BAD_ESCAPE = re.compile(rb"\\(?:[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{4}))")
+_NOTABLE_ESCAPE = re.compile(rb"\\(?:[^\"\\/bfnrtu]|u(?:[dD][89a-fA-F]|(?![0-9a-fA-F]{4})))")
+"""Of a bad escape or of a surrogate: one search tells that most pieces have neither."""
 _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -395,10 +397,13 @@ class _Walk:
         kept = bytearray()
         replaced, closed, window = 0, False, _FIRST_WINDOW
         while not closed:
-            raw, closed = (whole, True) if whole is not None else self.piece(window)
+            if whole is None:
+                raw, surrogates, closed = self.piece(window)
+            else:
+                raw, closed = whole, True
+                surrogates = _SURROGATE_ESCAPE.search(raw) is not None
             window = min(4 * window, _WINDOW)
             self.at += len(raw)
-            surrogates = _SURROGATE_ESCAPE.search(raw) is not None
             if not (keep or surrogates):
                 continue
             if b"\\" in raw:
@@ -424,10 +429,11 @@ class _Walk:
             return None
         return raw
 
-    def piece(self, window: int) -> tuple[bytes, bool]:
-        """The string's next bytes, at most `window`, and whether the string ends behind them.
+    def piece(self, window: int) -> tuple[bytes, bool, bool]:
+        """The string's next bytes, at most `window`.
 
-        They are cut where no escape, no pair of escapes and no character is cut in two.
+        Then whether they may hold the escape of a surrogate, and whether the string ends behind
+        them. They are cut where no escape, no pair of escapes and no character is cut in two.
         """
         line, start = self.line, self.at
         # What is left of backslashes then begins an escape, and the first quote ends the string.
@@ -444,7 +450,8 @@ class _Walk:
                 end -= 6
         raw, plain = raw[:end], plain[:end]
         wrong: list[tuple[int, RefusedReason]] = []
-        if bad := _BAD_ESCAPE.search(plain):
+        notable = _NOTABLE_ESCAPE.search(plain) is not None
+        if notable and (bad := _BAD_ESCAPE.search(plain)):
             at = start + bad.start() + 1
             if line[at] == ord("u"):
                 at += 1
@@ -464,7 +471,7 @@ class _Walk:
             # The first; the wrong byte of an escape is that before it is anything else.
             at, reason = min(wrong, key=itemgetter(0))
             raise Fault(reason, at, self.field)
-        return raw, closed
+        return raw, notable, closed
 
     def drop_value(self) -> None:
         """Passes any JSON value."""
