@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from double import HerdrDouble
-from lettafast.binding import Binder, Memory
+from lettafast.binding import Binder, HerdrPanes, Memory, Provider
+from lettafast.binding.process import identity_of
+from lettafast.binding.witness_file import FOLDER
 from lettafast.herdr.client import Herdr
 from lettas import Desk, Letta
 from support import assistant, user
@@ -28,8 +30,9 @@ class Scene:
         self.folder = folder
         self.double = herdr
         self.desk = desk
-        self.herdr = Herdr(herdr.path)
+        self.herdr = HerdrPanes(Herdr(herdr.path))
         self.letta_home = desk.home / ".letta"
+        self._told = 0
 
     def conversation(self, conversation: str, *, turns: int = 1) -> pathlib.Path:
         """A conversation in the local store with its transcript; where that is."""
@@ -76,10 +79,36 @@ class Scene:
         time.sleep(OLDER)
         return self.start(report=conversation)
 
-    def binder(self, *others: Herdr) -> Binder:
-        return Binder(
-            [self.herdr, *others], {"HOME": str(self.desk.home)}, Memory(str(self.folder / "state"))
-        )
+    def says(self, pid: int, conversation: str, agent: str = AGENT, **more: Any) -> pathlib.Path:
+        """What lettafast's mod in that letta writes, as it writes it; the place of its file."""
+        identity = identity_of(pid)
+        assert identity is not None
+        self._told += 1
+        said = {
+            "v": 1,
+            "boot_id": identity.boot_id,
+            "pid": pid,
+            "start_ticks": identity.start_ticks,
+            "agent_id": agent,
+            "conversation_id": conversation,
+            "seq": self._told,
+            "event": "switch",
+            "at_ms": time.time_ns() // 1_000_000,
+        }
+        folder = self.desk.home / FOLDER
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = folder / f"{pid}.new"
+        new.touch(0o600)
+        new.write_text(json.dumps(said | more))
+        return new.replace(folder / f"{pid}.json")
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What a binder is to find sessions by: there is none but those that it is given."""
+        return {"HOME": str(self.desk.home), "TMUX_TMPDIR": str(self.folder)}
+
+    def binder(self, *others: Provider) -> Binder:
+        return Binder([self.herdr, *others], self.environ, Memory(str(self.folder / "state")))
 
 
 @contextlib.contextmanager

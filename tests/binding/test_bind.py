@@ -13,7 +13,17 @@ import pytest
 
 from double import HerdrDouble
 from lettafast import HistoryChanged
-from lettafast.binding import RULES, Binder, Bound, Memory, Reason, Terminal, Verdict, bind
+from lettafast.binding import (
+    Binder,
+    Bound,
+    HerdrPanes,
+    Memory,
+    Reason,
+    Terminal,
+    Verdict,
+    bind,
+)
+from lettafast.binding.rules import RECORDED
 from lettafast.binding.transcripts import seconds
 from lettafast.herdr.client import Herdr
 from lettas import Letta
@@ -25,7 +35,8 @@ def reason(verdict: Verdict) -> Reason:
     assert isinstance(verdict, Terminal), verdict
     failed = verdict.evidence[-1]
     assert not failed.held
-    assert all(found.held for found in verdict.evidence[:-2])
+    own = [found for found in verdict.evidence if found.proof == failed.proof]
+    assert all(found.held for found in own[:-2])
     return verdict.reason
 
 
@@ -37,8 +48,9 @@ def test_a_resumed_conversation_is_bound(scene: Scene) -> None:
         assert isinstance(verdict, Bound)
         assert (verdict.agent_id, verdict.conversation_id) == (AGENT, "local-conv-1")
         assert verdict.proof == "recorded"
-        assert [(found.rule, found.held) for found in verdict.evidence] == [
-            (name, True) for name, _ in RULES
+        recorded = [found for found in verdict.evidence if found.proof == "recorded"]
+        assert [(found.rule, found.held) for found in recorded] == [
+            (name, True) for name, _ in RECORDED.rules
         ]
         assert before <= verdict.checked_at <= time.time()
         with verdict.open() as transcript:
@@ -67,7 +79,7 @@ def test_a_transcript_that_grows_stays_bound_and_is_refused_as_a_whole(scene: Sc
         append(path, user("another") + assistant("answer"))
         verdict = binder.bind("w1:p1", scene.herdr)
         assert isinstance(verdict, Bound)
-        assert verdict.evidence[4].saw == "4 entries"
+        assert verdict.evidence[-2].saw == "4 entries"
         append(path, b'{"kind":"odd"}\n')
         assert reason(binder.bind("w1:p1", scene.herdr)) is Reason.TRANSCRIPT_REFUSED
         path.write_bytes(user("anew") + assistant("answer"))
@@ -157,13 +169,13 @@ def test_another_session_that_does_not_answer(scene: Scene, tmp_path: pathlib.Pa
     scene.resumed()
     with HerdrDouble(tmp_path / "other.sock") as other:
         other.fault("garbage", method="session.snapshot")
-        with scene.binder(Herdr(other.path)) as binder:
+        with scene.binder(HerdrPanes(Herdr(other.path))) as binder:
             assert reason(binder.bind("w1:p1", scene.herdr)) is Reason.HERDR_PROTOCOL
         other.clear_faults()
-        with scene.binder(Herdr(other.path)) as binder:
+        with scene.binder(HerdrPanes(Herdr(other.path))) as binder:
             assert isinstance(binder.bind("w1:p1", scene.herdr), Bound)
         other.stop(unlink=False)
-        with scene.binder(Herdr(other.path)) as binder:
+        with scene.binder(HerdrPanes(Herdr(other.path))) as binder:
             assert isinstance(binder.bind("w1:p1", scene.herdr), Bound)
 
 
@@ -212,7 +224,7 @@ def test_a_letta_that_was_elsewhere_is_remembered(scene: Scene) -> None:
     with scene.binder() as binder:
         assert reason(binder.bind("w1:p1", scene.herdr)) is Reason.LEFT_START_FOLDER
     elsewhere = Memory(str(scene.folder / "others"))
-    with Binder([scene.herdr], {"HOME": str(scene.desk.home)}, elsewhere) as unaware:
+    with Binder([scene.herdr], scene.environ, elsewhere) as unaware:
         assert isinstance(unaware.bind("w1:p1", scene.herdr), Bound)
 
 
@@ -256,8 +268,9 @@ def test_another_sessions_socket_in_the_environment(scene: Scene) -> None:
 
 def test_no_such_pane_and_no_herdr(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LETTAFAST_STATE_DIR", str(scene.folder / "state"))
-    monkeypatch.setenv("HOME", str(scene.desk.home))
-    for name in ("HERDR_SOCKET_PATH", "HERDR_SESSION", "XDG_CONFIG_HOME"):
+    for name, value in scene.environ.items():
+        monkeypatch.setenv(name, value)
+    for name in ("HERDR_SOCKET_PATH", "HERDR_SESSION", "XDG_CONFIG_HOME", "TMUX"):
         monkeypatch.delenv(name, raising=False)
     assert reason(bind("w1:p9", scene.herdr)) is Reason.NOT_LETTA
     scene.double.stop()
@@ -268,8 +281,9 @@ def test_what_cannot_be_remembered_is_not_bound(scene: Scene) -> None:
     """An excursion that was seen would be forgotten by the next look."""
     scene.resumed()
     (scene.folder / "file").write_text("in the way")
-    here = {"HOME": str(scene.desk.home)}
-    with Binder([scene.herdr], here, Memory(str(scene.folder / "file" / "state"))) as binder:
+    with Binder(
+        [scene.herdr], scene.environ, Memory(str(scene.folder / "file" / "state"))
+    ) as binder:
         assert reason(binder.bind("w1:p1", scene.herdr)) is Reason.MEMORY_UNAVAILABLE
     with scene.binder() as binder:
         assert isinstance(binder.bind("w1:p1", scene.herdr), Bound)

@@ -50,9 +50,10 @@ def test_the_last_chunk_that_names_a_conversation(tmp_path) -> None:
     path = write(
         tmp_path, chunk("first"), chunk("last"), chunk(None), chunk("no agent", None), STOP
     )
+    os.utime(path, (1.0, 1_796_046_150.25))
     (log,) = read_chunk_logs(str(tmp_path), START, START)
     assert log.path == str(path)
-    assert log.started == START
+    assert (log.started, log.written) == (START, 1_796_046_150.25)
     assert (log.agent_id, log.conversation_id) == (AGENT, "last")
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from world_model import ADA, KNOWN_LIMITS, Pane, World
+from lettafast.binding.verdict import Bound
+from world_model import ADA, KNOWN_LIMITS, WITNESS_LIMITS, Pane, World
 from world_scenes import (
     cloud_conversation,
     edited_back,
@@ -113,6 +114,37 @@ def clock_set_while_nobody_looked(world: World) -> Pane:
     return pane
 
 
+def id_given_again_at_an_earlier_time(world: World) -> Pane:
+    """The clock was set back between the old conversation's turn and the new one's making."""
+    pane, _ = used(world, "/srv/a")
+    world.delete_newest()
+    world.set_clock(-1_000)
+    world.new(running(world, pane, "--conversation", "default", "--agent", ADA))
+    world.close(pane)
+    world.passes(2_000)
+    running(world, pane)
+    return pane
+
+
+def cannot_be_taken_back(world: World) -> Pane:
+    """Neither written nor deleted, as on a disk that failed; fresh for some seconds more."""
+    pane = resumed(world)
+    assert pane.letta is not None
+    world.disk = "stuck"
+    world.new(pane.letta)
+    return pane
+
+
+def put_back(world: World) -> Pane:
+    """Another program puts an older file in the witness's place, until the mod writes again."""
+    pane = resumed(world)
+    assert pane.letta is not None
+    old = world.told[pane.letta.pid]
+    world.new(pane.letta)
+    world.put_back(pane.letta, old)
+    return pane
+
+
 LIMITS = [
     stale_pwd,
     excursion_that_nobody_saw,
@@ -125,7 +157,20 @@ LIMITS = [
     loading_what_is_gone_in_the_cloud,
     project_moved_and_then_written_to,
     clock_set_while_nobody_looked,
+    id_given_again_at_an_earlier_time,
 ]
+LIMITS_OF_THE_WITNESS = [
+    cannot_be_taken_back,
+    put_back,
+    id_given_again_at_an_earlier_time,
+]
+UNHEARD = [
+    bare_letta_in_its_picker,
+    bare_letta_in_its_sign_in_screen,
+    letta_of_the_cloud_in_its_sign_in_screen,
+    loading_what_is_gone_in_the_cloud,
+]
+"""In which the mod has not been drawn yet."""
 
 
 @pytest.mark.parametrize("scene", LIMITS, ids=lambda scene: scene.__name__)
@@ -137,9 +182,45 @@ def test_known_limit(scene: Callable[[World], Pane]) -> None:
     assert world.excuse(pane)
 
 
+@pytest.mark.parametrize("scene", LIMITS_OF_THE_WITNESS, ids=lambda scene: scene.__name__)
+def test_known_limit_of_the_witness(scene: Callable[[World], Pane]) -> None:
+    world = World("current")
+    pane = scene(world)
+    verdict = verdict_on(world, pane)
+    assert isinstance(verdict, Bound)
+    assert verdict.proof == "witnessed"
+    assert world.fault(pane, verdict) is not None
+    assert world.excuse(pane, "witnessed")
+
+
+@pytest.mark.parametrize(
+    ("scene", "seconds"), [(cannot_be_taken_back, 15.1), (put_back, 5)], ids=["stuck", "put back"]
+)
+def test_a_witness_is_wrong_for_some_seconds_only(
+    scene: Callable[[World], Pane], seconds: float
+) -> None:
+    world = World("current")
+    pane = scene(world)
+    world.passes(seconds)
+    assert world.fault(pane, verdict_on(world, pane)) is None
+
+
+@pytest.mark.parametrize("scene", LIMITS, ids=lambda scene: scene.__name__)
+def test_a_witness_ends_the_other_limits(scene: Callable[[World], Pane]) -> None:
+    """Once it was heard of: letta may wait in a picker or a sign-in screen, or still load."""
+    world = World("current")
+    pane = scene(world)
+    wrong = world.fault(pane, verdict_on(world, pane)) is not None
+    assert wrong == (scene in [*UNHEARD, *LIMITS_OF_THE_WITNESS])
+
+
 def test_every_excuse_is_needed() -> None:
-    excuses = set()
+    excuses, of_the_witness = set(), set()
     for scene in LIMITS:
         world = World()
         excuses |= world.excuse(scene(world))
     assert excuses == KNOWN_LIMITS
+    for scene in LIMITS_OF_THE_WITNESS:
+        world = World("current")
+        of_the_witness |= world.excuse(scene(world), "witnessed")
+    assert of_the_witness == WITNESS_LIMITS

@@ -18,25 +18,46 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from lettafast.binding.facts import Clock, Facts, Record, StoredConversation
-from lettafast.binding.rules import answer_of, decide
+from lettafast.binding.decide import decide
+from lettafast.binding.facts import Clock, Facts, Problem, Record, StoredConversation, Witness
+from lettafast.binding.rules import answer_of
 from lettafast.binding.verdict import Bound, Reason, Terminal, Verdict
+from lettafast.binding.witnessed import witness_of
 from support import NIGHTLY
-from world_model import AGENTS, CLOUDY, KNOWN_LIMITS, Conversation, Pane, Process, Said, World
+from world_model import (
+    AGENTS,
+    CLOUDY,
+    KNOWN_LIMITS,
+    TMUX,
+    WITNESS_LIMITS,
+    Conversation,
+    Pane,
+    Process,
+    Said,
+    Told,
+    World,
+)
 from world_scenes import (
     LIVE,
+    WITNESSED,
     another_session_was_the_last,
     clock_set_after_a_look,
+    drawn_halfway,
     edited_back,
     excursion_and_another_letta_started_at_once,
     excursion_under_a_title,
     excursion_with_a_turn,
     id_given_again,
+    id_given_again_to_what_is_shown,
     id_given_again_while_it_is_shown,
     in_another_folder_with_the_same_record,
+    in_tmux,
+    left_by_a_process_before,
     letta_folder_moved_away_and_back,
     loading_another_by_its_id,
+    never_heard_of_again,
     no_write_at_the_start,
+    of_an_older_mod,
     persistence_switched_off,
     project_moved_away_and_back,
     record_cannot_be_written,
@@ -45,9 +66,13 @@ from world_scenes import (
     reopened_in_another_pane,
     restored_with_its_old_mtime,
     resumed,
+    resumed_while_it_loads,
     running,
     seen_excursion,
     still_loading_a_new_one,
+    streamed_since,
+    taken_out,
+    taken_out_after_an_excursion,
     used,
     verdict_on,
     waiting_for_a_sign_in,
@@ -59,17 +84,46 @@ LEAST_BOUND = 0.05
 """Of the verdicts on panes with a letta, at least."""
 
 
+@pytest.mark.parametrize("installed", [None, "current"])
 @pytest.mark.parametrize("scene", LIVE, ids=lambda scene: scene.__name__)
-def test_bound(scene: Callable[[World], Pane]) -> None:
-    world = World()
+def test_bound(scene: Callable[[World], Pane], installed: str | None) -> None:
+    world = World(installed)
     pane = scene(world)
     verdict = verdict_on(world, pane)
     assert isinstance(verdict, Bound), verdict.reason
     assert world.fault(pane, verdict) is None
     assert not world.excuse(pane)
+    speaks = installed and scene is not resumed_while_it_loads
+    assert verdict.proof == ("witnessed" if speaks else "recorded")
     # To have looked changes nothing.
     world.look()
     assert verdict_on(world, pane) == verdict
+
+
+@pytest.mark.parametrize("scene", WITNESSED, ids=lambda scene: scene.__name__)
+def test_bound_by_the_witness(scene: Callable[[World], Pane]) -> None:
+    world = World("current")
+    pane = scene(world)
+    verdict = verdict_on(world, pane)
+    assert isinstance(verdict, Bound), verdict.reason
+    assert verdict.proof == "witnessed"
+    assert world.fault(pane, verdict) is None
+    assert not world.excuse(pane, "witnessed")
+    without = decide(replace(world.facts(pane), witness=Problem(Reason.WITNESS_MISSING, "")))
+    assert isinstance(without, Terminal)
+
+
+def test_a_conversation_without_a_turn_is_named() -> None:
+    world = World("current")
+    pane = resumed(world)
+    assert pane.letta is not None
+    world.new(pane.letta)
+    verdict = verdict_on(world, pane)
+    assert isinstance(verdict, Terminal)
+    assert verdict.reason is Reason.TRANSCRIPT_MISSING
+    shows = pane.letta.shows
+    assert shows is not None
+    assert (verdict.agent_id, verdict.conversation_id) == (shows.agent, shows.id)
 
 
 # -- scenes in which another conversation is shown, but for one condition -------
@@ -201,6 +255,88 @@ def test_without_this_condition_another_conversation_is_bound(
     assert world.fault(pane, decide(hide(facts))) is not None
 
 
+@pytest.mark.parametrize("scene", TEETH, ids=lambda scene: scene.__name__)
+def test_with_a_witness_these_are_not_wrong_either(scene: Callable[[World], Pane]) -> None:
+    world = World("current")
+    pane = scene(world)
+    assert world.fault(pane, verdict_on(world, pane)) is None
+
+
+def believing(what: str) -> Callable[[World, Pane], Facts]:
+    def hide(world: World, pane: Pane) -> Facts:
+        world.believed.add(what)
+        return world.facts(pane)
+
+    return hide
+
+
+def witness_looks(**members: object) -> Callable[[World, Pane], Facts]:
+    def hide(world: World, pane: Pane) -> Facts:
+        facts = world.facts(pane)
+        assert isinstance(facts.witness, Witness)
+        return replace(facts, witness=replace(facts.witness, **members))
+
+    return hide
+
+
+def what_it_names_looks_kept(world: World, pane: Pane) -> Facts:
+    facts = world.facts(pane)
+    answer = witness_of(facts)
+    assert answer is not None
+    stored = StoredConversation("store", answer.conversation_id, answer.agent_id, 0.0)
+    return replace(facts, witness_stored=stored)
+
+
+def without_a_log(world: World, pane: Pane) -> Facts:
+    return replace(world.facts(pane), chunk_logs=())
+
+
+def without_a_witness(world: World, pane: Pane) -> Facts:
+    return replace(world.facts(pane), witness=Problem(Reason.WITNESS_MISSING, "hidden"))
+
+
+WITNESS_TEETH = {
+    left_by_a_process_before: (believing("identity"), Reason.RECORD_NEWER_THAN_PROCESS),
+    of_an_older_mod: (believing("version"), Reason.RECORD_NEWER_THAN_PROCESS),
+    taken_out: (witness_looks(closed=False), Reason.RECORD_NEWER_THAN_PROCESS),
+    never_heard_of_again: (
+        witness_looks(touched_at=float("inf")),
+        Reason.RECORD_NEWER_THAN_PROCESS,
+    ),
+    streamed_since: (without_a_log, Reason.CONFLICT),
+    drawn_halfway: (what_it_names_looks_kept, Reason.STORE_NAMES_ANOTHER),
+    id_given_again_to_what_is_shown: (what_it_names_looks_kept, Reason.ID_REUSED),
+    id_given_again_while_it_is_shown: (what_it_names_looks_kept, Reason.ID_REUSED),
+    taken_out_after_an_excursion: (without_a_witness, Reason.CONFLICT),
+}
+
+
+@pytest.mark.parametrize("scene", WITNESS_TEETH, ids=lambda scene: scene.__name__)
+def test_without_this_condition_of_the_witness_another_conversation_is_bound(
+    scene: Callable[[World], Pane],
+) -> None:
+    hide, reason = WITNESS_TEETH[scene]
+    world = World("current")
+    pane = scene(world)
+    verdict = verdict_on(world, pane)
+    assert isinstance(verdict, Terminal), world.fault(pane, verdict)
+    assert verdict.reason is reason
+    assert world.fault(pane, decide(hide(world, pane))) is not None
+
+
+def test_without_the_second_look_at_the_witness_another_conversation_is_bound() -> None:
+    world = World("current")
+    pane = in_tmux(world)
+    process = pane.letta
+    assert process is not None
+    before = world.facts(pane)
+    world.new(process)
+    assert world.fault(pane, decide(before)) is not None
+    verdict = decide(replace(before, again=world.watched(pane, process)))
+    assert isinstance(verdict, Terminal)
+    assert verdict.reason is Reason.CHANGED_WHILE_READING
+
+
 def test_without_the_second_look_another_conversation_is_bound() -> None:
     world = World()
     pane = resumed(world)
@@ -229,14 +365,19 @@ def picked(things: list, index: int):
 
 
 class Machine(RuleBasedStateMachine):
-    """Two folders, at most three panes of two herdr sessions, and three agents."""
+    """Two folders, at most three panes of two herdrs and a tmux, and three agents."""
 
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
+        self.copies: list[Told] = []
 
-    @initialize(agents=st.lists(st.sampled_from(AGENTS), min_size=2, max_size=2))
-    def some_history(self, agents: list[str]) -> None:
+    @initialize(
+        agents=st.lists(st.sampled_from(AGENTS), min_size=2, max_size=2),
+        installed=st.sampled_from([None, "current", "current"]),
+    )
+    def some_history(self, agents: list[str], installed: str | None) -> None:
+        self.world.installed = installed
         for path, agent in zip(("/srv/a", "/srv/b"), agents, strict=True):
             pane, _ = used(self.world, path, agent)
             running(self.world, pane)
@@ -264,10 +405,13 @@ class Machine(RuleBasedStateMachine):
             self.check(pane, verdict)
 
     def check(self, pane: Pane, verdict: Verdict) -> None:
-        excuse = self.world.excuse(pane)
-        assert excuse <= KNOWN_LIMITS
+        witnessed = isinstance(verdict, Bound) and verdict.proof == "witnessed"
+        excuse = self.world.excuse(pane, "witnessed" if witnessed else "recorded")
+        assert excuse <= (WITNESS_LIMITS if witnessed else KNOWN_LIMITS)
         if pane.letta is not None:
             counted["lettas"] += 1
+        if witnessed:
+            counted["witnessed"] += 1
         counted["bound" if isinstance(verdict, Bound) else str(verdict.reason)] += 1
         fault = self.world.fault(pane, verdict)
         if fault is not None and excuse:
@@ -399,9 +543,9 @@ class Machine(RuleBasedStateMachine):
             self.world.edit_record(process.path, Said().told(shown.key, shown.session))
 
     @precondition(lambda self: len(self.world.panes) < 3)
-    @rule(path=PATHS, second=st.booleans())
-    def open_pane(self, path: str, second: bool) -> None:
-        self.world.open_pane(path, "/run/herdr-2.sock" if second else "/run/herdr.sock")
+    @rule(path=PATHS, socket=st.sampled_from(["/run/herdr.sock", "/run/herdr-2.sock", TMUX]))
+    def open_pane(self, path: str, socket: str) -> None:
+        self.world.open_pane(path, socket)
 
     @rule(
         index=INDEX,
@@ -554,6 +698,41 @@ class Machine(RuleBasedStateMachine):
     def restart_herdr(self, resume: bool) -> None:
         self.world.restart_herdr(resume)
 
+    @rule(
+        index=INDEX,
+        what=st.sampled_from(["reload", "suspend", "go on", "kill", "half", "copy", "put back"]),
+        which=INDEX,
+    )
+    def at_a_witness(self, index: int, what: str, which: int) -> None:
+        panes = self.with_letta()
+        if not panes:
+            return
+        pane = picked(panes, index)
+        process = pane.letta
+        if what == "reload":
+            self.world.load_mod(process)
+        elif what == "suspend":
+            self.world.suspend(process)
+        elif what == "go on":
+            self.world.go_on(process)
+        elif what == "kill":
+            self.world.close(pane, killed=True)
+        elif what == "half":
+            self.world.half_switched(process, picked(AGENTS, which))
+            self.every_verdict_is_right()
+            self.world.resume(process, self.conversation(which))
+        elif what == "copy":
+            self.copies.extend(self.world.told.values())
+        elif self.copies:
+            self.world.put_back(process, picked(self.copies, which))
+
+    @rule(
+        installed=st.sampled_from([None, "current", "current", "old"]),
+        disk=st.sampled_from(["free", "free", "full", "stuck"]),
+    )
+    def at_the_mods(self, installed: str | None, disk: str) -> None:
+        self.world.installed, self.world.disk = installed, disk
+
     @rule()
     def late_reports(self) -> None:
         self.world.deliver_late()
@@ -592,4 +771,6 @@ def test_whatever_people_do() -> None:
     print(counted.most_common())
     # The model would hold of a lettafast that binds nothing.
     assert counted["bound"] >= LEAST_BOUND * counted["lettas"]
+    assert counted["witnessed"] >= LEAST_BOUND * counted["lettas"]
+    assert counted["bound"] - counted["witnessed"] >= LEAST_BOUND / 2 * counted["lettas"]
     assert counted["excused"] < counted["bound"]

@@ -12,6 +12,7 @@ Times of `boot` run on; `now` is the wall clock, which can be set.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, field, replace
 
 from lettafast.binding.facts import (
@@ -33,9 +34,11 @@ from lettafast.binding.facts import (
     StoredConversation,
     TranscriptFacts,
     Watched,
+    Witness,
 )
 from lettafast.binding.rules import answer_of, is_local
 from lettafast.binding.verdict import Bound, Reason, Verdict
+from lettafast.binding.witnessed import FRESH_SECONDS, witness_of
 from lettafast.herdr.records import DescribedProcess, Report
 from lettafast.records import FileId
 
@@ -56,7 +59,13 @@ READY_AFTER = 2.0
 """Letta shows and records what it opens: seconds after its start."""
 LOG_AFTER = 0.3
 """The time in the name of a chunk log: seconds after the start."""
+BEAT = 5.0
+"""How often a running mod writes its file again: seconds."""
 TICK = 0.01
+CLOCK_SLACK = 6.0
+"""By how much a witness may look younger than it is, where the clock was set a little."""
+TMUX = "/tmp/tmux-1000/default"
+"""The socket of a tmux, to which nobody reports."""
 KNOWN_LIMITS = frozenset(
     {
         "stale PWD",
@@ -69,7 +78,9 @@ KNOWN_LIMITS = frozenset(
         "clock",
     }
 )
-"""What excuses a wrong verdict."""
+"""What excuses a wrong verdict of the proof "recorded"."""
+WITNESS_LIMITS = frozenset({"cannot be taken back", "put back", "clock"})
+"""What excuses one of the proof "witnessed"."""
 
 PLACES = Places(
     home=HOME,
@@ -145,6 +156,37 @@ class Directory:
     record: File | None = None
 
 
+@dataclass(frozen=True)
+class Told:
+    """A witness's file: what it says, of whom, and when it was written."""
+
+    identity: Identity
+    session: Session
+    seq: int
+    event: str
+    at_ms: int
+    touched: float
+    is_old: bool
+    """Whether a mod of an older version wrote it."""
+
+
+@dataclass(eq=False)
+class Mod:
+    """lettafast's mod in a running letta."""
+
+    is_old: bool
+    """An older version heard of no `/resume`."""
+    next_beat: float
+    """In seconds from boot."""
+    shows: Session
+    """What it was last drawn for."""
+    seq: int = 0
+    event: str = "start"
+    at_ms: int = 0
+    saved_at: float = 0.0
+    """When it could do so last: seconds from boot."""
+
+
 @dataclass(eq=False)
 class Process:
     """A process, and what only the model knows: the conversation on its screen."""
@@ -173,9 +215,15 @@ class Process:
     hook: str = "on"
     streamed: Conversation | None = None
     """The last conversation in its chunk log."""
+    streamed_at: float = 0.0
+    """What the clock said when that was written."""
+    mod: Mod | None = None
+    suspended: bool = False
     log_lost: bool = False
     excused: set[str] = field(default_factory=set)
     """The known limits that it stands in."""
+    witness_excused: set[str] = field(default_factory=set)
+    """Those of its witness."""
     seen_away: bool = False
     """Whether lettafast looked while it was elsewhere."""
     switched_away: bool = False
@@ -189,6 +237,11 @@ class Process:
     @property
     def identity(self) -> Identity:
         return Identity(BOOT_ID, self.pid, self.ticks)
+
+    @property
+    def acts(self) -> bool:
+        """Whether it does what it is told."""
+        return self.state == "ready" and not self.suspended
 
 
 @dataclass(eq=False)
@@ -211,6 +264,13 @@ class Pane:
     def letta(self) -> Process | None:
         return next((one for one in self.foreground if one.kind == "tui"), None)
 
+    @property
+    def agent(self) -> str | None:
+        """The label; where nobody reports, lettafast looks itself."""
+        if self.socket == TMUX:
+            return "letta" if self.letta else None
+        return self.label
+
 
 @dataclass
 class LateReport:
@@ -232,9 +292,11 @@ class Memory:
 class World:
     """The machine. Each method is a step that a person or a program takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, installed: str | None = None) -> None:
         self.boot = 1_000.0
         self.offset = BOOTED_AT
+        self.set_back = False
+        """Whether the wall clock was ever."""
         self._inodes = itertools.count(100)
         self._terminals = itertools.count(1)
         self._ids = itertools.count(1)
@@ -249,6 +311,14 @@ class World:
         self.signed_in = True
         self.files_exhausted = False
         """Whether every `open` for writing fails now."""
+        self.installed = installed
+        """The mod in the home folder: `current`, `old` or none."""
+        self.believed: set[str] = set()
+        """What of a witness is taken for right without a look: its `identity`, its `version`."""
+        self.disk = "free"
+        """Of the witnesses: `full` can be deleted from, `stuck` cannot even that."""
+        self.told: dict[int, Told] = {}
+        """The witnesses' files, by their names."""
         self.store: dict[tuple[str, str], Conversation] = {}
         self.cloud: dict[tuple[str, str], Conversation] = {}
         self.transcripts: dict[Session, list[tuple[float, Conversation]]] = {}
@@ -276,16 +346,100 @@ class World:
             one for one in self.lettas() if one.state == "loading" and one.ready_at <= end
         ]:
             first = min(due, key=lambda one: one.ready_at)
-            self.boot = max(self.boot, first.ready_at)
+            self._run_until(max(self.boot, first.ready_at))
             self._become_ready(first)
+        self._run_until(end)
+
+    def _run_until(self, end: float) -> None:
+        """What the mods do every few seconds."""
+        for one in self.lettas():
+            mod = one.mod
+            if mod is None or one.suspended or mod.next_beat > end:
+                continue
+            self.boot = mod.next_beat + BEAT * ((end - mod.next_beat) // BEAT)
+            mod.next_beat = self.boot + BEAT
+            self._save(one)
         self.boot = end
 
     def set_clock(self, by: float) -> None:
         """The wall clock is set; without an earlier look nobody can know."""
         self.offset += by
+        self.set_back = self.set_back or by < 0
         if self.memory.offset is None and by > 0:
             for one in self.lettas():
                 one.excused.add("clock")
+
+    # -- the witnesses ------------------------------------------------------
+
+    def load_mod(self, process: Process) -> None:
+        """At the start, and by `/reload`: what is installed now, in the place of what was."""
+        if process.kind != "tui" or process.state != "ready" or process.suspended:
+            return
+        shows, before = process.shows, process.mod
+        assert shows is not None
+        if self.installed is None:
+            if before is not None:
+                self._tell(process, "closed")
+            process.mod = None
+            return
+        mod = Mod(self.installed == "old", self.boot + BEAT, shows.session)
+        if before is not None:
+            mod.seq, mod.saved_at = before.seq, before.saved_at
+        process.mod = mod
+        self._tell(process, "start")
+
+    def _tell(self, process: Process, event: str) -> None:
+        """Something that the mod heard of."""
+        mod = process.mod
+        if mod is not None:
+            mod.seq, mod.event, mod.at_ms = mod.seq + 1, event, math.ceil(self.now * 1000)
+            self._save(process)
+
+    def _save(self, process: Process) -> None:
+        """The file is written anew, or taken back where that fails."""
+        mod = process.mod
+        assert mod is not None
+        process.witness_excused.clear()
+        if self.disk != "stuck":
+            mod.saved_at = self.boot
+        if self.disk == "free":
+            self.told[process.pid] = Told(
+                process.identity, mod.shows, mod.seq, mod.event, mod.at_ms, self.now, mod.is_old
+            )
+        elif self.disk == "full":
+            self.told.pop(process.pid, None)
+        else:
+            process.witness_excused.add("cannot be taken back")
+
+    def put_back(self, process: Process, told: Told) -> None:
+        """Somebody puts back what the file was, with the time of now."""
+        if self.disk == "free":
+            self.told[process.pid] = replace(told, touched=self.now)
+            process.witness_excused.add("put back")
+
+    def half_switched(self, process: Process, agent: str) -> None:
+        """`/agents`: Letta draws the new agent first, and then its conversation.
+
+        Both in one step, at whose end the mod tells it; this is a mod that did not wait.
+        The store refuses what it tells but for a default conversation.
+        """
+        shows = process.shows
+        if process.acts and process.mod and shows and shows.id != "default":
+            process.mod.shows = Session(agent, shows.id)
+            self._tell(process, "switch")
+
+    def _witness(self, process: Process) -> Witness | Problem:
+        """What `read_witness` makes of the file."""
+        told = self.told.get(process.pid)
+        if told is None:
+            return Problem(Reason.WITNESS_MISSING, "there is none")
+        if told.is_old and "version" not in self.believed:
+            return Problem(Reason.WITNESS_INVALID, "of an old mod")
+        if told.identity != process.identity and "identity" not in self.believed:
+            return Problem(Reason.WITNESS_INVALID, "of a process before")
+        if max(told.touched, told.at_ms / 1000) > self.now + 5:
+            return Problem(Reason.WITNESS_INVALID, "it is of the future")
+        return witness_said(told)
 
     # -- things on disk -----------------------------------------------------
 
@@ -397,6 +551,7 @@ class World:
 
     def delete_newest(self) -> None:
         """Somebody deletes the folder of the newest local conversation; its transcript stays."""
+        self.passes(0.1)
         numbers = [key for key in self.store if key[1] != "default"]
         if numbers:
             del self.store[max(numbers, key=lambda key: int(key[1].rpartition("-")[2]))]
@@ -461,13 +616,7 @@ class World:
             launched=self.boot,
             argv=("node", SCRIPT, *arguments),
             arguments=arguments,
-            environ={
-                "HOME": HOME,
-                "PWD": pane.path,
-                "HERDR_PANE_ID": pane.pane_id,
-                "HERDR_SOCKET_PATH": pane.socket,
-                **(environ or {}),
-            },
+            environ={"HOME": HOME, "PWD": pane.path, **_named(pane), **(environ or {})},
             folder=self.folders[path],
             path=path,
             kind="tui",
@@ -572,9 +721,12 @@ class World:
             self._persist(process, opens)
         self._judge(process)
         self._report(process)
+        self.load_mod(process)
 
     def _report(self, process: Process) -> None:
         assert process.shows is not None
+        if "HERDR_PANE_ID" not in process.environ:
+            return
         report = LateReport(
             process.environ["HERDR_SOCKET_PATH"],
             process.environ["HERDR_PANE_ID"],
@@ -600,13 +752,13 @@ class World:
 
     def new(self, process: Process, agent: str | None = None) -> None:
         """`/new`, or `/fork`: a new conversation, the old one's agent."""
-        if process.state == "ready" and process.shows is not None:
+        if process.acts and process.shows is not None:
             self._show(process, self._make(agent or process.shows.agent))
             self._report(process)
 
     def resume(self, process: Process, conversation: Conversation) -> None:
         """`/resume`: no hook runs."""
-        if process.state == "ready":
+        if process.acts:
             self._show(process, conversation)
 
     def _show(self, process: Process, conversation: Conversation) -> None:
@@ -615,13 +767,18 @@ class World:
         process.switched_displaced = self.folders.get(process.path) is not process.folder
         self._persist(process, conversation)
         self._judge(process)
+        if process.mod is not None and not process.mod.is_old:
+            process.mod.shows = conversation.session
+            self._tell(process, "switch")
 
     def turn(self, process: Process, ends: bool = True) -> None:
         """A turn is streamed; only one that ends is written to the transcript."""
         shows = process.shows
-        if process.state != "ready" or shows is None or self.find(shows.session) is not shows:
+        if not process.acts or shows is None or self.find(shows.session) is not shows:
             return
-        process.streamed = shows
+        if process.mod is not None and process.mod.shows == shows.session:
+            self._tell(process, "turn_start")
+        process.streamed, process.streamed_at = shows, self.now
         if ends:
             self.transcripts.setdefault(shows.session, []).append((self.now, shows))
         self._judge(process)
@@ -632,7 +789,7 @@ class World:
 
     def change_folder(self, process: Process, path: str) -> None:
         """`/cd`."""
-        if process.state == "ready" and path in self.folders:
+        if process.acts and path in self.folders:
             process.path, process.folder = path, self.folders[path]
             self._judge(process)
 
@@ -651,21 +808,33 @@ class World:
             process.state, process.opens = "loading", process.opens or conversation
             process.ready_at = self.boot + READY_AFTER
 
-    def close(self, pane: Pane, seen: bool = True) -> None:
-        """Letta ends; herdr may miss that it did."""
+    def close(self, pane: Pane, seen: bool = True, killed: bool = False) -> None:
+        """Letta ends; herdr may miss that it did, and one that is killed leaves its witness."""
         process = pane.letta
         if process is None:
             return
+        if process.mod is not None and not killed and self.disk != "stuck":
+            self.told.pop(process.pid, None)
         if process.pid == pane.shell_pid:
             self.panes.remove(pane)
             return
         shows = process.shows
-        if process.state == "ready" and shows is not None and shows.id != "default":
+        if process.acts and not killed and shows is not None and shows.id != "default":
             self._persist(process, shows)
         pane.foreground.clear()
         pane.label = None
         if seen:
             pane.report = None
+
+    def suspend(self, process: Process) -> None:
+        """It is stopped where it is, by a signal."""
+        if process.state == "ready":
+            process.suspended = True
+
+    def go_on(self, process: Process) -> None:
+        """Its timers are overdue, and run at once."""
+        process.suspended = False
+        self.passes(0)
 
     def interrupt(self, pane: Pane) -> None:
         """Letta is put into the background; herdr takes that for an exit, and it goes on."""
@@ -678,7 +847,7 @@ class World:
     def bring_back(self, pane: Pane) -> None:
         """A letta that was put into the background of this pane is in front again."""
         for process in self.outside:
-            if not pane.foreground and process.environ["HERDR_PANE_ID"] == pane.pane_id:
+            if not pane.foreground and process.environ.get("HERDR_PANE_ID") == pane.pane_id:
                 self.outside.remove(process)
                 pane.foreground.append(process)
                 pane.label = "letta"
@@ -708,6 +877,7 @@ class World:
                     known={},
                     excused=set(),
                     streamed=None,
+                    mod=None,
                 )
             )
 
@@ -720,7 +890,15 @@ class World:
         if one is not None and one.state == "ready" and len(pane.foreground) == 1:
             now = self.boot
             pane.foreground.append(
-                replace(one, pid=self._pid(), started=now, launched=now, known={}, excused=set())
+                replace(
+                    one,
+                    pid=self._pid(),
+                    started=now,
+                    launched=now,
+                    known={},
+                    excused=set(),
+                    mod=None,
+                )
             )
 
     # -- herdr --------------------------------------------------------------
@@ -729,7 +907,7 @@ class World:
         """A cold restart: all terminals are new; the first pane of each report is resumed."""
         resumed = set()
         self.outside.clear()
-        for pane in list(self.panes):
+        for pane in [pane for pane in self.panes if pane.socket != TMUX]:
             kept, pane.foreground = pane.report, []
             pane.label = None
             pane.terminal = f"term_{next(self._terminals)}"
@@ -834,7 +1012,7 @@ class World:
                 pane.socket,
                 pane.terminal,
                 pane.pane_id,
-                pane.label,
+                pane.agent,
                 report_of(pane),
                 self._title(pane),
                 tuple(self._described(one) for one in pane.foreground),
@@ -850,21 +1028,23 @@ class World:
     def _at_home(self, facts: Facts, pane: Pane, process: Process) -> Facts:
         (letta,) = facts.lettas
         start = self.folders.get(process.environ["PWD"])
+        environ = process.environ
         named = next(
             (
                 one.terminal
                 for one in self.panes
                 if one.socket == pane.socket
-                and process.environ["HERDR_PANE_ID"] in (one.pane_id, *one.aliases)
+                and environ.get("HERDR_PANE_ID") in (one.pane_id, *one.aliases)
             ),
             None,
         )
+        here = environ["HERDR_SOCKET_PATH"] == pane.socket if "HERDR_PANE_ID" in environ else None
         start_folder = self._folder(start) if start else None
         moved = start_folder is None or start_folder != letta.folder
         first = self.memory.offset
         facts = replace(
             facts,
-            socket_named=process.environ["HERDR_SOCKET_PATH"] == pane.socket,
+            socket_named=here,
             terminal_named=named,
             start_folder=start_folder,
             home_folder=self._folder(self.folders[HOME]),
@@ -872,20 +1052,28 @@ class World:
             clock=Clock(0.0 if first is None else self.offset - first),
             places=PLACES,
         )
-        if pane.report is None:
+        facts = replace(facts, witness=self._witness(process))
+        if pane.report is not None:
+            facts = replace(facts, record=self._record_facts(process.folder))
+        elif isinstance(facts.witness, Problem):
             return facts
-        record = self._record_facts(process.folder)
-        facts = replace(facts, record=record)
-        answer = answer_of(facts)
+        answer, witnessed = answer_of(facts), witness_of(facts)
         if answer is not None:
-            if is_local(answer.agent_id, answer.conversation_id):
-                facts = replace(facts, stored=self._stored(answer))
+            facts = replace(facts, stored=self._stored(answer), transcript=self._transcript(answer))
+        if witnessed is not None:
             facts = replace(
                 facts,
-                transcript=self._transcript(answer),
+                witness_stored=self._stored(witnessed),
+                witness_transcript=self._transcript(witnessed),
+            )
+        if answer is not None or witnessed is not None:
+            others = [one for one in self.lettas() if one is not process]
+            facts = replace(
+                facts,
                 chunk_logs=self._logs(letta.started),
-                other_starts=tuple(
-                    self._started(one).earliest for one in self.lettas() if one is not process
+                other_starts=tuple(self._started(one).earliest for one in others),
+                others_show=frozenset(
+                    said for one in others if (said := said_by(self._witness(one))) is not None
                 ),
             )
         watched = self.watched(pane, process)
@@ -895,14 +1083,17 @@ class World:
         """What lettafast reads twice."""
         front = self._in_front(pane)
         there = process in front
-        record = self._record_facts(process.folder)
+        record = self._record_facts(process.folder) if pane.report else None
+        witness = self._witness(process)
+        closed = isinstance(witness, Witness) and witness.closed
         return Watched(
-            pane.label,
+            pane.agent,
             report_of(pane),
             frozenset(one.identity for one in front),
             self._folder(process.folder) if there else None,
             process.environ if there else None,
             record.file if isinstance(record, Record) else None,
+            None if closed else said_by(witness),
         )
 
     def _record_facts(self, directory: Directory) -> Record | Problem:
@@ -921,7 +1112,9 @@ class World:
             writable=file.writable,
         )
 
-    def _stored(self, answer: Session) -> StoredConversation | Problem:
+    def _stored(self, answer: Session) -> StoredConversation | Problem | None:
+        if not is_local(answer.agent_id, answer.conversation_id):
+            return None
         named = answer.agent_id if answer.conversation_id == "default" else ""
         found = self.store.get((named, answer.conversation_id))
         if found is None:
@@ -943,23 +1136,34 @@ class World:
                 continue
             at = one.launched + LOG_AFTER + self.offset
             if started.earliest <= at <= started.latest + 60:
-                logs.append(ChunkLog(f"{at}", at, one.streamed.agent, one.streamed.id))
+                streamed = one.streamed
+                logs.append(ChunkLog(f"{at}", at, one.streamed_at, streamed.agent, streamed.id))
         return tuple(logs)
 
     # -- the truth ----------------------------------------------------------
 
-    def excuse(self, pane: Pane) -> set[str]:
-        """The known limits that this pane stands in."""
+    def excuse(self, pane: Pane, proof: str = "recorded") -> set[str]:
+        """The known limits of this proof that this pane stands in."""
         process = pane.letta
         if process is None:
             return set()
-        limits = set(process.excused)
+        # An id was given again, and the entries of the older conversation are of later times.
+        reused = self.set_back and process.shows and self._has_others_entries(process.shows)
+        clock = {"clock"} if reused else set()
+        if proof == "witnessed":
+            mod = process.mod
+            late = mod is None or self.boot - mod.saved_at > FRESH_SECONDS + CLOCK_SLACK
+            return clock | process.witness_excused - ({"cannot be taken back"} if late else set())
+        limits = clock | process.excused
         if process.seen_away or pane.titled:
             limits -= {"excursion"}
         elif process.switched_away and process.launched != process.started:
             # Its chunk log is not taken for its own.
             limits.add("excursion after exec")
         return limits
+
+    def _has_others_entries(self, shown: Conversation) -> bool:
+        return any(of is not shown for _, of in self.transcripts.get(shown.session, ()))
 
     def fault(self, pane: Pane, verdict: Verdict) -> str | None:
         """What is wrong with a verdict on this pane; None where it is right."""
@@ -976,13 +1180,39 @@ class World:
         bound = Session(verdict.agent_id, verdict.conversation_id)
         if on_screen.session != bound:
             return f"bound to {bound}, but {on_screen.session} is shown"
-        if any(of is not on_screen for _, of in self.transcripts.get(bound, ())):
+        if self._has_others_entries(on_screen):
             return f"bound to {bound}, whose transcript has entries of another conversation"
         return None
 
 
 def ns(seconds: float) -> int:
     return round(seconds * 1e9)
+
+
+def witness_said(told: Told) -> Witness:
+    return Witness(
+        told.session.agent_id,
+        told.session.conversation_id,
+        told.seq,
+        told.event,
+        told.at_ms,
+        told.event == "closed",
+        told.touched,
+        "witness",
+    )
+
+
+def said_by(witness: Witness | Problem) -> Session | None:
+    if isinstance(witness, Problem):
+        return None
+    return Session(witness.agent_id, witness.conversation_id)
+
+
+def _named(pane: Pane) -> dict[str, str]:
+    """What a herdr tells those that it starts."""
+    if pane.socket == TMUX:
+        return {}
+    return {"HERDR_PANE_ID": pane.pane_id, "HERDR_SOCKET_PATH": pane.socket}
 
 
 def report_of(pane: Pane) -> Report | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from lettafast.binding.decide import decide
 from lettafast.binding.facts import Session
-from lettafast.binding.rules import decide
 from lettafast.binding.verdict import Bound, Verdict
 from world_model import (
     ADA,
     BOB,
     CLOUDY,
+    HOME,
     LOCAL_KEY,
     LOG_AFTER,
+    TMUX,
     Conversation,
     Pane,
     Process,
@@ -417,4 +419,206 @@ def id_given_again_while_it_is_shown(world: World) -> Pane:
     assert process.shows.session == made.session
     world.turn(process)
     world.close(other)
+    return pane
+
+
+# -- in which the letta itself says what it shows --------------------------------
+
+
+def letta_of(pane: Pane) -> Process:
+    assert pane.letta is not None
+    return pane.letta
+
+
+def after_new(world: World) -> Pane:
+    pane = resumed(world)
+    world.new(letta_of(pane))
+    world.turn(letta_of(pane))
+    return pane
+
+
+def after_resume(world: World) -> Pane:
+    _, other = used(world, "/srv/b", BOB)
+    pane = resumed(world)
+    world.passes(600)
+    world.resume(letta_of(pane), other)
+    return pane
+
+
+def reloaded(world: World) -> Pane:
+    """The mod was installed while letta ran."""
+    installed, world.installed = world.installed, None
+    pane = after_resume(world)
+    world.installed = installed
+    world.load_mod(letta_of(pane))
+    return pane
+
+
+def reloaded_twice(world: World) -> Pane:
+    pane = after_new(world)
+    for _ in range(2):
+        world.load_mod(letta_of(pane))
+    return pane
+
+
+def in_tmux(world: World) -> Pane:
+    used(world, "/srv/a", CLOUDY)
+    pane = world.open_pane("/srv/a", TMUX)
+    running(world, pane)
+    return pane
+
+
+def in_the_home_folder(world: World) -> Pane:
+    pane = world.open_pane(HOME)
+    world.turn(running(world, pane, "--conversation", "default", "--agent", ADA))
+    return pane
+
+
+def beside_another_in_the_folder(world: World) -> Pane:
+    pane = after_new(world)
+    other = world.open_pane("/srv/a")
+    running(world, other)
+    return pane
+
+
+def while_another_streams(world: World) -> Pane:
+    """They started together, so that either log could be of either."""
+    first, _ = used(world, "/srv/a")
+    second, _ = used(world, "/srv/b")
+    world.start(first)
+    world.start(second, after=LOG_AFTER / 2)
+    world.passes(60)
+    world.turn(letta_of(second))
+    return first
+
+
+def after_an_excursion(world: World) -> Pane:
+    return excursion(world, turn=True)
+
+
+def suspended_for_an_hour(world: World) -> Pane:
+    pane = after_new(world)
+    world.suspend(letta_of(pane))
+    world.passes(3_600)
+    world.go_on(letta_of(pane))
+    return pane
+
+
+def written_again(world: World) -> Pane:
+    """The disk was full for a while, and then nothing could be written or deleted at all."""
+    pane = resumed(world)
+    for disk in ("full", "stuck"):
+        world.disk = disk
+        world.new(letta_of(pane))
+        world.turn(letta_of(pane))
+        world.passes(60)
+    world.disk = "free"
+    world.passes(5)
+    return pane
+
+
+def clock_set(world: World) -> Pane:
+    pane = after_new(world)
+    world.look()
+    for by in (4_000, -4_000):
+        world.set_clock(by)
+        world.passes(5)
+    return pane
+
+
+def another_agent_chosen(world: World) -> Pane:
+    pane = after_new(world)
+    world.half_switched(letta_of(pane), BOB)
+    world.new(letta_of(pane), BOB)
+    world.turn(letta_of(pane))
+    return pane
+
+
+WITNESSED = [
+    after_new,
+    after_resume,
+    reloaded,
+    reloaded_twice,
+    in_tmux,
+    in_the_home_folder,
+    beside_another_in_the_folder,
+    while_another_streams,
+    after_an_excursion,
+    suspended_for_an_hour,
+    written_again,
+    clock_set,
+    another_agent_chosen,
+]
+
+
+# -- in which a witness is wrong, or says no more --------------------------------
+
+
+def left_by_a_process_before(world: World) -> Pane:
+    """It was killed, and its pid was given again."""
+    pane = resumed(world)
+    before = letta_of(pane)
+    world.close(pane, killed=True)
+    world.installed = None
+    process = running(world, pane, "--new")
+    assert process.pid == before.pid
+    return pane
+
+
+def of_an_older_mod(world: World) -> Pane:
+    world.installed = "old"
+    return after_resume(world)
+
+
+def taken_out(world: World) -> Pane:
+    pane = resumed(world)
+    world.installed = None
+    world.load_mod(letta_of(pane))
+    world.new(letta_of(pane))
+    return pane
+
+
+def never_heard_of_again(world: World) -> Pane:
+    pane = resumed(world)
+    world.disk = "stuck"
+    world.new(letta_of(pane))
+    world.passes(20)
+    return pane
+
+
+def streamed_since(world: World) -> Pane:
+    pane = resumed(world)
+    world.disk = "stuck"
+    world.passes(1)
+    world.new(letta_of(pane))
+    world.turn(letta_of(pane))
+    return pane
+
+
+def drawn_halfway(world: World) -> Pane:
+    """Of the agent that is switched to, a conversation once had the id that is still shown."""
+    used(world, "/srv/b", BOB)
+    world.delete_newest()
+    pane = world.open_pane("/srv/a")
+    process = running(world, pane, "--conversation", "default", "--agent", ADA)
+    world.new(process)
+    world.half_switched(process, BOB)
+    return pane
+
+
+def id_given_again_to_what_is_shown(world: World) -> Pane:
+    pane, made = used(world, "/srv/a")
+    world.delete_newest()
+    process = running(world, pane, "--conversation", "default", "--agent", ADA)
+    world.new(process)
+    assert process.shows is not None
+    assert process.shows.session == made.session
+    return pane
+
+
+def taken_out_after_an_excursion(world: World) -> Pane:
+    """Nobody saw the excursion, but for the mod, before `/reload` took it out."""
+    pane = excursion(world)
+    world.installed = None
+    world.load_mod(letta_of(pane))
     return pane

@@ -12,6 +12,7 @@ import pytest
 
 from double import HerdrDouble
 from lettafast.binding.names import session_name
+from lettafast.binding.witness_file import FOLDER
 from scene import AGENT, OLDER, scene
 
 SECONDS = 20
@@ -32,6 +33,7 @@ def command(cli, stage):
     cli.environment |= {
         "HERDR_SOCKET_PATH": stage.double.path,
         "LETTAFAST_STATE_DIR": str(cli.folder / "state"),
+        "TMUX_TMPDIR": str(cli.folder),
     }
     return cli
 
@@ -54,7 +56,9 @@ def test_panes_as_json(command, stage) -> None:
     assert (bound["agent_id"], bound["conversation_id"]) == (AGENT, "local-conv-1")
     assert bound["root"] == str(stage.letta_home / "transcripts")
     assert bound["socket"] == stage.double.path
-    assert [found["held"] for found in bound["evidence"]] == [True] * 6
+    assert bound["proof"] == "recorded"
+    held = [found["held"] for found in bound["evidence"] if found["proof"] == "recorded"]
+    assert held == [True] * 6
     assert unreported["reason"] == "no_report"
     assert "integration" in unreported["advice"]
     assert shell["reason"] == "not_letta"
@@ -64,21 +68,32 @@ def test_panes_as_json(command, stage) -> None:
 def test_explain_a_bound_pane(command) -> None:
     result = command("explain", "w1:p1")
     assert result.status == 0
-    first, *rest = result.text.splitlines()
+    first, recorded, witnessed = result.text.split("\n\n")
     assert first == f"w1:p1 shows {AGENT}/local-conv-1"
+    title, *rest = recorded.splitlines()
+    assert title == 'proof "recorded" holds:'
     assert [line.split()[:2] for line in rest[::2]] == [
         ["holds", rule]
         for rule in ("report", "process", "record", "store", "transcript", "contradiction")
+    ]
+    title, *rest = witnessed.splitlines()
+    assert title == 'proof "witnessed" does not hold:'
+    assert [line.split()[:2] for line in rest[::2]][:2] == [
+        ["holds", "process"],
+        ["fails", "witness"],
     ]
     (said,) = command("explain", "w1:p1", "--json").json
     assert said["proof"] == "recorded"
 
 
-def test_explain_a_terminal(command) -> None:
+def test_explain_a_terminal(command, stage) -> None:
     result = command("explain", "w1:p2")
     assert result.status == 1
+    pid = stage.double.pane("w1:p2")["processes"][0]["pid"]
     assert result.text == (
         "w1:p2 shows its terminal: no_report\n"
+        "\n"
+        'proof "recorded" does not hold:\n'
         "  fails  report         herdr's Letta integration has not reported a conversation for"
         " this pane.\n"
         "                        no agent_session\n"
@@ -88,9 +103,36 @@ def test_explain_a_terminal(command) -> None:
         "  -      transcript     not looked at\n"
         "  -      contradiction  not looked at\n"
         "\n"
-        "hint: Run `herdr integration install letta` once, then restart letta in the pane;"
-        " the integration needs python3.\n"
+        'proof "witnessed" does not hold:\n'
+        "  holds  process        One letta runs in front.\n"
+        f"                        pid {pid}\n"
+        "  fails  witness        The letta has no witness that says which conversation it shows.\n"
+        f"                        there is no {stage.desk.home / FOLDER / str(pid)}.json\n"
+        "  -      store          not looked at\n"
+        "  -      contradiction  not looked at\n"
+        "  -      transcript     not looked at\n"
+        "\n"
+        "hint: In herdr, run `herdr integration install letta` once, then restart letta in the"
+        " pane; the integration needs python3. Or with a witness: On Linux, run"
+        " `lettafast witness install` once, then `/reload` in this letta: from then on it says"
+        " itself which conversation it shows.\n"
     )
+
+
+def test_explain_what_the_letta_says(command, tmp_path) -> None:
+    with scene(tmp_path) as found:
+        found.conversation("local-conv-1")
+        found.says(found.start().pid, "local-conv-1")
+        result = command("explain", "w1:p1", env={"HERDR_SOCKET_PATH": found.double.path})
+    assert result.status == 0
+    first, witnessed, recorded = result.text.split("\n\n")
+    assert first == f"w1:p1 shows {AGENT}/local-conv-1"
+    title, *rest = witnessed.splitlines()
+    assert title == 'proof "witnessed" holds:'
+    assert [line.split()[:2] for line in rest[::2]] == [
+        ["holds", rule] for rule in ("process", "witness", "store", "contradiction", "transcript")
+    ]
+    assert recorded.startswith('proof "recorded" does not hold:\n  fails  report')
 
 
 def test_what_cannot_be_answered(command, complaint) -> None:
@@ -99,7 +141,7 @@ def test_what_cannot_be_answered(command, complaint) -> None:
     complaint(result.err, "no pane is named `w1:p9`", ".*lettafast panes.*")
     result = command("explain", "w1:p1", env={"HERDR_SOCKET_PATH": "/nonexistent/herdr.sock"})
     assert (result.status, result.out) == (3, b"")
-    assert result.err == "no herdr session is running here\n"
+    assert result.err == "no herdr session and no tmux server is running here\n"
     result = command("panes", "--json", "--session", "../x")
     assert result.status == 2
     complaint(result.err, ".*not the name of a herdr socket")
@@ -119,9 +161,10 @@ def test_several_sessions_with_one_pane_id(command, complaint, stage, tmp_path) 
         place.symlink_to(other.path)
         result = command("explain", "w1:p1", env=home)
         assert result.status == 2
-        candidates = [f"{session_name(path)}/w1:p1" for path in (stage.double.path, str(place))]
+        sockets = (stage.double.path, str(place))
+        candidates = [f"{session_name('herdr', path)}/w1:p1" for path in sockets]
         complaint(result.err, f"several sessions have a pane `w1:p1`: {', '.join(candidates)}")
-        for candidate, socket in zip(candidates, (stage.double.path, str(place)), strict=True):
+        for candidate, socket in zip(candidates, sockets, strict=True):
             result = command("explain", candidate, "--json", env=home)
             assert result.json[0]["socket"] == socket
             assert candidate == f"{result.json[0]['session']}/{result.json[0]['pane_id']}"

@@ -27,7 +27,7 @@ from lettafast import (
 from lettafast.herdr.client import Herdr
 from lettafast.herdr.records import (
     DescribedProcess,
-    Pane,
+    PaneInfo,
     ProcessInfo,
     Report,
     Screen,
@@ -77,7 +77,7 @@ def test_a_snapshot(double, herdr) -> None:
         Tab("w1:t2", "w1", "review", focused=False),
     )
     assert [pane.pane_id for pane in found.panes] == ["w1:p1", "w1:p2", "w1:p3"]
-    assert found.panes[0] == Pane(
+    assert found.panes[0] == PaneInfo(
         socket=double.path,
         pane_id="w1:p1",
         terminal_id=double.pane("w1:p1")["terminal_id"],

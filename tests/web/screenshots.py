@@ -1,7 +1,7 @@
 """Takes the pictures of `docs/screenshots`: `make screenshots`.
 
-Everything on them is the real front-end on a store made for it; the pane is shown by a
-double of herdr.
+Everything on them is the real front-end on a store made for it; the panes are those of a
+double of herdr and of a real tmux.
 """
 
 from __future__ import annotations
@@ -12,23 +12,29 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 TESTS = pathlib.Path(__file__).parents[1]
-sys.path[:0] = [str(TESTS / name) for name in ("", "web/browser", "binding", "herdr")]
+sys.path[:0] = [str(TESTS / name) for name in ("", "web/browser", "binding", "herdr", "tmux")]
 
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
 import talks  # noqa: E402
+from lettafast.binding import TmuxPanes  # noqa: E402
+from lettafast.tmux.client import Tmux  # noqa: E402
 from scene import AGENT, Scene, scene  # noqa: E402
 from served import Served, served  # noqa: E402
 from support import user  # noqa: E402
+from tmuxserver import Server, as_command, until  # noqa: E402
 
 FOLDER = TESTS.parent / "docs" / "screenshots"
 DESK = {"width": 960, "height": 720}
 PHONE = {"width": 390, "height": 780}
 MOST_BYTES = 250_000
+BEAT = 5.0
+"""Seconds after which a witness writes again."""
 TERMINAL = """\
  Letta Code v0.34.12
  ~/proj · agent "Nadia"
@@ -72,6 +78,10 @@ def evidence_of_a_pane(page: Page) -> None:
     page.evaluate("scrollTo(0, 0)")
 
 
+def offer_open(page: Page) -> None:
+    page.get_by_text("What this does, exactly").click()
+
+
 def nothing(_: Page) -> None:
     pass
 
@@ -84,9 +94,45 @@ def browser() -> str:
 
 
 @contextlib.contextmanager
+def pane_of_tmux(stage: Scene) -> Iterator[TmuxPanes]:
+    """A tmux with one pane, whose letta says what it shows."""
+    transcript = stage.conversation("local-conv-6")
+    transcript.write_bytes(user("Write the notes for release 2.4") + b"".join(talks.plain()[1:]))
+    folder = stage.folder / "docs"
+    folder.mkdir()
+    server = Server(stage.folder)
+    argv = [str(stage.desk.node), str(stage.desk.script)]
+    pane = server.start(as_command(argv, stage.desk.environ()), session="docs", cwd=folder)
+    done = threading.Event()
+
+    def beat() -> None:
+        while not done.wait(BEAT):
+            stage.says(pid, "local-conv-6")
+
+    beating = threading.Thread(target=beat)
+    try:
+        until(lambda: "ready" in server("capture-pane", "-p", "-t", pane))
+        pid = int(server.ask("#{pane_pid}", pane))
+        stage.says(pid, "local-conv-6")
+        beating.start()
+        yield TmuxPanes(Tmux(server.socket))
+        done.set()
+        beating.join()
+    finally:
+        done.set()
+        server.stop()
+
+
+@contextlib.contextmanager
 def shown() -> Iterator[tuple[Served, Scene]]:
-    """A server on a store with four conversations and a session with three panes."""
-    with tempfile.TemporaryDirectory() as folder, scene(pathlib.Path(folder)) as stage:
+    """A server on a store with five conversations, and four panes."""
+    with (
+        tempfile.TemporaryDirectory(prefix="lt") as folder,
+        scene(pathlib.Path(folder)) as stage,
+        pane_of_tmux(stage) as tmux,
+    ):
+        # Of that home are the lettas, too: the command that is offered names none then.
+        os.environ["HOME"] = str(stage.desk.home)
         root = stage.letta_home / "transcripts"
         talks.keep(root, "local-conv-7", talks.plain())
         rows = talks.plain()
@@ -95,7 +141,7 @@ def shown() -> Iterator[tuple[Served, Scene]]:
             "local-conv-5",
             [user("Rename the settings"), *rows[1:9], rows[9][:-90] + b"\n", *rows[10:]],
         )
-        talks.keep(root, "local-conv-4", [user("Write the notes for release 2.4")])
+        talks.keep(root, "local-conv-4", [user("Why is the build slow?")])
         stage.resumed()
         (root / AGENT / "local-conv-1" / "transcript.jsonl").write_bytes(b"".join(talks.plain()))
         stage.double.set_pane("w1:p1", label="auth")
@@ -104,7 +150,7 @@ def shown() -> Iterator[tuple[Served, Scene]]:
         stage.start("w1:p2", cwd=other)
         stage.double.set_pane("w1:p2", label="tokens", text=TERMINAL)
         stage.double.set_pane("w1:p3", label="shell", text="$ ")
-        with served(root, binder=stage.binder()) as server:
+        with served(root, binder=stage.binder(tmux)) as server:
             yield server, stage
 
 
@@ -144,6 +190,7 @@ def main() -> None:
             take(window, server, f"tool-call-{scheme}", plain, edit_open, **look)
             take(window, server, f"pane-{scheme}", bound, evidence_of_a_pane, **look)
             take(window, server, f"terminal-{scheme}", pane, evidence_open, **look)
+            take(window, server, f"offer-{scheme}", pane, offer_open, **look)
             take(window, server, f"refused-{scheme}", damaged, nothing, **look)
             phone = {"color_scheme": scheme, "viewport": PHONE, "device_scale_factor": 2}
             take(window, server, f"phone-{scheme}", plain, nothing, **phone)
@@ -155,7 +202,7 @@ def pane_of(server: Served, stage: Scene, pane_id: str) -> str:
     from lettafast.binding.names import session_name, terminal_name
 
     terminal = stage.double.pane(pane_id)["terminal_id"]
-    return f"/panes/{session_name(stage.double.path)}/{terminal_name(terminal)}"
+    return f"/panes/{session_name('herdr', stage.double.path)}/{terminal_name(terminal)}"
 
 
 if __name__ == "__main__":

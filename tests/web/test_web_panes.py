@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from double import HerdrDouble
+from lettafast.binding import HerdrPanes
 from lettafast.binding.names import session_name, terminal_name
 from lettafast.herdr.client import Herdr
 from lettafast.web.shelf import Shelf
@@ -29,7 +29,7 @@ def site(scene: Scene) -> Iterator[Site]:
 
 def where(scene: Scene, pane_id: str = "w1:p1") -> str:
     terminal = scene.double.pane(pane_id)["terminal_id"]
-    return f"{session_name(scene.double.path)}/{terminal_name(terminal)}"
+    return f"{session_name('herdr', scene.double.path)}/{terminal_name(terminal)}"
 
 
 def transcript(scene: Scene) -> pathlib.Path:
@@ -37,10 +37,11 @@ def transcript(scene: Scene) -> pathlib.Path:
 
 
 def test_names() -> None:
-    assert session_name("/run/herdr.sock") == session_name("/run/../run/herdr.sock")
-    assert re.fullmatch("herdr-[0-9a-f]{16}", session_name("/run/herdr.sock"))
-    assert session_name("/run/herdr.sock") == "herdr-69276fa35711c9ff"
-    assert session_name("herdr.sock") == session_name(str(pathlib.Path("herdr.sock").absolute()))
+    name = session_name("herdr", "/run/herdr.sock")
+    assert name == session_name("herdr", "/run/../run/herdr.sock") == "herdr-69276fa35711c9ff"
+    here = str(pathlib.Path("herdr.sock").absolute())
+    assert session_name("herdr", "herdr.sock") == session_name("herdr", here)
+    assert session_name("tmux", "/run/herdr.sock") == "tmux-69276fa35711c9ff"
     assert terminal_name("term_1/\u00e9?") == "dGVybV8xL8OpPw"
     assert "=" not in terminal_name("a") + terminal_name("ab") + terminal_name("abc")
 
@@ -49,19 +50,20 @@ def test_the_panes_of_every_session(scene: Scene, tmp_path: pathlib.Path) -> Non
     scene.resumed()
     with HerdrDouble(tmp_path / "other.sock") as other:
         other.fault("garbage", method="session.snapshot")
-        with serving(tmp_path / "nothing", scene.binder(Herdr(other.path))) as site:
+        with serving(tmp_path / "nothing", scene.binder(HerdrPanes(Herdr(other.path)))) as site:
             found = site.json("/api/panes")
             assert [pane["pane_id"] for pane in found["panes"]] == ["w1:p1", "w1:p2", "w1:p3"]
             first = found["panes"][0]
             assert f"{first['session']}/{first['terminal']}" == where(scene)
             assert first["href"] == f"/panes/{where(scene)}"
             (unreachable,) = found["unreachable"]
-            assert unreachable["session"] == session_name(other.path)
+            assert unreachable["session"] == session_name("herdr", other.path)
             assert unreachable["socket"] == other.path
             assert unreachable["reason"] == "herdr_protocol"
             page = site.get("/").text
             assert first["href"] in page
-            away = site.json(f"/api/panes/{session_name(other.path)}/{terminal_name('t')}", 503)
+            place = f"{session_name('herdr', other.path)}/{terminal_name('t')}"
+            away = site.json(f"/api/panes/{place}", 503)
             assert away["type"] == "urn:lettafast:herdr"
 
 
@@ -70,7 +72,8 @@ def test_a_bound_pane_shows_its_conversation(scene: Scene, site: Site) -> None:
     path = transcript(scene)
     pane = site.json(f"/api/panes/{where(scene)}")
     assert pane["verdict"] == "bound"
-    assert [found["held"] for found in pane["evidence"]] == [True] * 6
+    recorded = [found["held"] for found in pane["evidence"] if found["proof"] == "recorded"]
+    assert recorded == [True] * 6
     page = site.json(f"/api/panes/{where(scene)}/conversation?limit=1")
     assert page["source"] == "letta-transcript"
     assert page["turns"][0]["parts"][0]["text"] == "prompt 0 of local-conv-1"

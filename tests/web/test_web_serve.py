@@ -40,6 +40,7 @@ class Command:
         self.environ = {
             **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
             "HOME": str(home),
+            "TMUX_TMPDIR": str(home),
             "PYTHONWARNINGS": "error",
         }
         self.processes: list[subprocess.Popen[str]] = []

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from .facts import Folder, Identity, Span
 from .folders import folder_at
+from .pane import Terminal
 
 _MICROSECONDS = 1_000_000
+_PS = ("/bin/ps", "-A", "-o", "pid=,pgid=,tpgid=,tty=")
+_PS_SECONDS = 2.0
 _UNCERTAIN = 0.001
 """By how much psutil's float may be off what the kernel has: seconds."""
 
@@ -78,6 +82,22 @@ def status_of(pid: int) -> Status | None:
         return Status(process.ppid(), round(process.create_time() * _MICROSECONDS))
     except psutil.Error:
         return None
+
+
+def foregrounds(terminals: Sequence[Terminal | None]) -> Sequence[tuple[int, ...]]:
+    """The pids of the process group in front of each terminal, as `ps` names it."""
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed command
+            _PS, capture_output=True, timeout=_PS_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return [() for _ in terminals]
+    members: dict[str, list[int]] = {}
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        pid, group, foreground, tty = line.split(None, 3)
+        if group == foreground:
+            members.setdefault(f"/dev/{tty.strip()}", []).append(int(pid))
+    return [() if found is None else tuple(members.get(found.path, ())) for found in terminals]
 
 
 def argv_of(pid: int) -> tuple[str, ...]:

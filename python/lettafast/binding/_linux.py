@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from .facts import Folder, Identity, Span
 from .folders import folder_at
+from .pane import Terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,12 @@ class Status:
     """What `/proc/<pid>/stat` says."""
 
     parent: int
+    group: int
+    session: int
+    terminal: int
+    """The device number of the controlling terminal; 0 where there is none."""
+    foreground: int
+    """The process group in front of that terminal; -1 where there is none."""
     start_ticks: int
 
 
@@ -67,10 +74,46 @@ def status_of(pid: int) -> Status | None:
     if text is None:
         return None
     # The name in parentheses may hold anything; what follows the last one is numbers.
-    state, parent, *rest = text[text.rindex(b")") + 1 :].split()
+    state, *rest = text[text.rindex(b")") + 1 :].split()
     if state in (b"Z", b"X", b"x"):
         return None
-    return Status(int(parent), int(rest[17]))
+    parent, group, session, terminal, foreground = map(int, rest[:5])
+    return Status(parent, group, session, _device(terminal), foreground, int(rest[18]))
+
+
+def foregrounds(terminals: Sequence[Terminal | None]) -> Sequence[tuple[int, ...]]:
+    """The pids of the process group in front of each terminal.
+
+    A terminal is known by its session, whose number is unique here: a container may have
+    another terminal of the same device number.
+    """
+    fronts = [None if terminal is None else _front(terminal) for terminal in terminals]
+    if not any(fronts):
+        return [() for _ in terminals]
+    members: dict[tuple[int, int], list[int]] = {}
+    for pid in pids():
+        status = status_of(pid)
+        if status is not None:
+            members.setdefault((status.session, status.group), []).append(pid)
+    return [() if front is None else tuple(members.get(front, ())) for front in fronts]
+
+
+def _front(terminal: Terminal) -> tuple[int, int] | None:
+    """The session of a terminal, and the process group in front of it."""
+    status = status_of(terminal.leader)
+    try:
+        device = os.stat(terminal.path).st_rdev
+    except (OSError, ValueError):
+        return None
+    if status is None or status.session != terminal.leader or status.terminal != device:
+        return None
+    return status.session, status.foreground
+
+
+def _device(number: int) -> int:
+    """A device's number as `stat` has it, from that of `/proc/<pid>/stat`."""
+    major, minor = number >> 8 & 0xFFF, number & 0xFF | number >> 12 & 0xFFF00
+    return os.makedev(major, minor)
 
 
 def argv_of(pid: int) -> tuple[str, ...]:

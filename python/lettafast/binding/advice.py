@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .verdict import Reason
+from .verdict import Reason, Terminal
 
 _RESTART = (
     "Quit this letta, wait two seconds, and start `letta` again in the folder: "
     "it resumes the conversation that the folder's record names."
 )
 
+_INSTALL = (
+    "On Linux, run `lettafast witness install` once, then `/reload` in this letta: "
+    "from then on it says itself which conversation it shows."
+)
+
 ADVICE: Mapping[Reason, str] = {
     Reason.NOT_LETTA: "Start `letta` in the pane.",
     Reason.NO_REPORT: (
-        "Run `herdr integration install letta` once, then restart letta in the pane; "
+        "In herdr, run `herdr integration install letta` once, then restart letta in the pane; "
         "the integration needs python3."
     ),
     Reason.BARE_DEFAULT: "Update herdr's Letta integration: `herdr integration install letta`.",
@@ -64,6 +69,15 @@ ADVICE: Mapping[Reason, str] = {
     ),
     Reason.STORE_CHANGED: "Look again: the store is being written.",
     Reason.ID_REUSED: "Move the old transcript's folder away, or start a new conversation.",
+    Reason.WITNESS_MISSING: _INSTALL,
+    Reason.WITNESS_STALE: (
+        "Look again; where it stays so, run `lettafast witness install`, "
+        "then `/reload` in this letta."
+    ),
+    Reason.WITNESS_INVALID: (
+        "Run `lettafast witness install`, then `/reload` in this letta; where it stays so, "
+        "see what is wrong with the file that the evidence names."
+    ),
     Reason.TRANSCRIPT_MISSING: "Complete a turn: Letta writes it when it ends.",
     Reason.TRANSCRIPT_UNSAFE: (
         "Make the transcript a regular, readable file, with no link beneath the transcript root."
@@ -75,5 +89,23 @@ ADVICE: Mapping[Reason, str] = {
         "or HERDR_SOCKET_PATH."
     ),
     Reason.HERDR_PROTOCOL: "Update herdr or lettafast: they do not understand each other.",
+    Reason.TMUX_UNAVAILABLE: "See that the tmux server answers; restart tmux, or update it.",
     Reason.CHANGED_WHILE_READING: "Look again.",
 }
+
+_BEYOND_A_WITNESS = ("store", "transcript", "unchanged")
+"""Rules that no witness helps to hold."""
+
+
+def advice_on(verdict: Terminal) -> str:
+    """What to do about a verdict; with it what makes the witness speak, where that would help."""
+    advice, silent = ADVICE[verdict.reason], silent_witness(verdict)
+    return advice if silent is None else f"{advice} Or with a witness: {ADVICE[silent]}"
+
+
+def silent_witness(verdict: Terminal) -> Reason | None:
+    """Why the letta's witness says nothing, where the pane could be bound if it spoke."""
+    if verdict.evidence[-1].rule in _BEYOND_A_WITNESS:
+        return None
+    reasons = (found.reason for found in verdict.evidence if found.rule == "witness")
+    return next(reasons, None)

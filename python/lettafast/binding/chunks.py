@@ -58,28 +58,27 @@ def _logs(folder: str, agent: str) -> Iterator[tuple[str, float]]:
 
 def _look(root: Root, relative: str, started: float) -> Iterator[ChunkLog]:
     """The log, once it is whole, or what could be read of it at the last try."""
-    session = None
+    session, written = None, 0.0
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE)
         try:
-            text, steady = _tail(root, relative)
+            text, before, after = _tail(root, relative)
         except (SourceError, OSError):
             break
-        session = _last_session(text) or session
-        if steady and text.endswith(b"\n"):
+        session, written = _last_session(text) or session, after.st_mtime
+        if file_times(before) == file_times(after) and text.endswith(b"\n"):
             break
     if session is not None:
-        yield ChunkLog(os.path.join(root.path, relative), started, *session)
+        yield ChunkLog(os.path.join(root.path, relative), started, written, *session)
 
 
-def _tail(root: Root, relative: str) -> tuple[bytes, bool]:
-    """The end of the log, and whether it stood still meanwhile."""
+def _tail(root: Root, relative: str) -> tuple[bytes, os.stat_result, os.stat_result]:
+    """The end of the log, and what `fstat` said before and after it was read."""
     fd, before = root.open_file(relative)
     try:
         start = max(0, before.st_size - _MOST_READ)
-        text = os.pread(fd, _MOST_READ, start)
-        return text, file_times(before) == file_times(os.fstat(fd))
+        return os.pread(fd, _MOST_READ, start), before, os.fstat(fd)
     finally:
         os.close(fd)
 

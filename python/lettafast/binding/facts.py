@@ -43,24 +43,24 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class PaneFacts:
-    """One pane, as herdr and the socket show it."""
+    """One pane, as its provider and the socket show it."""
 
     socket: str
     terminal_id: str
     pane_id: str
     agent: str | None
-    """herdr's label of the agent it detected in front."""
+    """The agent in front, as herdr detects it; where none is reported to, as lettafast does."""
     report: Report | None
     title: str | None
     """The terminal's title, as the program set it."""
     foreground: tuple[DescribedProcess, ...]
     peer_in_our_pid_namespace: bool
-    """Whether a pid that herdr names means the same process here."""
+    """Whether a pid that it names means the same process here."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherPane:
-    """Another pane of any herdr session, and the lettas in its foreground."""
+    """Another pane of any session, and the lettas in its foreground."""
 
     socket: str
     terminal_id: str
@@ -139,7 +139,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An agent and a conversation in Letta's settings record."""
+    """An agent and a conversation, as a record or a witness names them."""
 
     agent_id: str
     conversation_id: str
@@ -200,8 +200,29 @@ class ChunkLog:
     path: str
     started: float
     """Unix seconds, from the file's name: just after its process started."""
+    written: float
+    """When it was written last: Unix seconds."""
     agent_id: str
     conversation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What a letta's own mod says that it shows. How old it is, and its ids, are not judged."""
+
+    agent_id: str
+    conversation_id: str
+    seq: int
+    """Counts what was told in this process, from 1."""
+    event: str
+    """What was told last: `start`, `switch`, `turn_start`, `turn_end` or `closed`."""
+    at_ms: int
+    """When that was: Unix milliseconds."""
+    closed: bool
+    """Whether the mod was taken out of a letta that may still run."""
+    touched_at: float
+    """When the mod last said that it runs: Unix seconds."""
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +235,8 @@ class Watched:
     folder: Folder | None
     environ: Mapping[str, str] | None
     record: FileTimes | None
+    witness: Session | None = None
+    """What the letta says that it shows, while it says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +268,18 @@ class Facts:
     places: Places | Problem | None = None
     record: Record | Problem | None = None
     stored: StoredConversation | Problem | None = None
+    """Of the conversation that the report and the record name."""
     transcript: TranscriptFacts | Problem | None = None
+    """Likewise."""
+    witness: Witness | Problem | None = None
+    witness_stored: StoredConversation | Problem | None = None
+    """Of the conversation that the witness names."""
+    witness_transcript: TranscriptFacts | Problem | None = None
+    """Likewise."""
     chunk_logs: tuple[ChunkLog, ...] = ()
     other_starts: tuple[float, ...] = ()
     """When the other running lettas of the same home started: Unix seconds."""
+    others_show: frozenset[Session] = frozenset()
+    """What those say that they show; asked for where a chunk log names what this one does not."""
     first: Watched | None = None
     again: Watched | None = None

@@ -7,8 +7,7 @@ import sys
 import time
 from dataclasses import replace
 
-from lettafast.errors import HerdrError, HerdrRefused
-from lettafast.herdr.client import Herdr
+from lettafast.errors import ProviderError
 
 from .chunks import read_chunk_logs
 from .facts import (
@@ -22,17 +21,24 @@ from .facts import (
     Problem,
     ProcessFacts,
     Record,
+    Session,
+    StoredConversation,
+    TranscriptFacts,
     Watched,
+    Witness,
 )
 from .folders import folder_at
 from .local_store import read_stored
 from .memory import Memory
 from .places import config_of, places_of
-from .process import boot_id, clock_offset, folder_path, lettas_in
+from .process import RunningLetta, boot_id, clock_offset, folder_path, lettas_in
+from .providers import problem_of
 from .rules import CHUNK_LOG_SECONDS, answer_of, is_local, reported
 from .settings import read_record, record_times, settings_env
 from .transcripts import Transcripts
-from .world import SeenPane, World, problem_of
+from .witness_file import read_witness
+from .witnessed import witness_of
+from .world import SeenPane, World, labelled
 
 
 def gather(world: World, seen: SeenPane, memory: Memory, transcripts: Transcripts) -> Facts:
@@ -41,25 +47,61 @@ def gather(world: World, seen: SeenPane, memory: Memory, transcripts: Transcript
     process = seen.lettas[0] if len(seen.lettas) == 1 else None
     if process is None or process.environ is None:
         return facts
-    facts = _at_home(facts, process, seen.herdr, memory)
-    if not isinstance(facts.places, Places) or not _is_reported(facts):
-        return facts
+    facts = _at_home(facts, process, seen, memory)
     places = facts.places
-    folder = folder_path(process.identity.pid)
-    record = read_record(folder, memory)
-    facts = replace(facts, record=record, first=_first(seen, process, record))
-    answer = answer_of(facts)
+    if not isinstance(places, Places):
+        return facts
+    witness = read_witness(places.home, process.identity, time.time())
+    facts = replace(facts, witness=witness)
+    if _is_reported(facts):
+        facts = replace(facts, record=read_record(folder_path(process.identity.pid), memory))
+    elif isinstance(witness, Problem):
+        return facts  # nothing names a conversation
+    facts = replace(facts, first=_first(facts, seen, process))
+    answer, witnessed = answer_of(facts), witness_of(facts)
+    kept = {
+        session: _kept(session, places, transcripts)
+        for session in (answer, witnessed)
+        if session is not None
+    }
     if answer is not None:
-        if is_local(answer.agent_id, answer.conversation_id):
-            stored = read_stored(places.store, answer.agent_id, answer.conversation_id)
-            facts = replace(facts, stored=stored)
-        facts = replace(facts, transcript=transcripts.judge(places.transcripts, answer))
-        start = process.started
-        logs = read_chunk_logs(places.chunk_logs, start.earliest, start.latest + CHUNK_LOG_SECONDS)
-        facts = replace(
-            facts, chunk_logs=logs, other_starts=_other_starts(world, places.home, process.identity)
+        stored, transcript = kept[answer]
+        facts = replace(facts, stored=stored, transcript=transcript)
+    if witnessed is not None:
+        stored, transcript = kept[witnessed]
+        facts = replace(facts, witness_stored=stored, witness_transcript=transcript)
+    if kept:
+        facts = _with_chunk_logs(facts, world, process, places)
+    return _again(facts, seen, process, places)
+
+
+def _kept(
+    session: Session, places: Places, transcripts: Transcripts
+) -> tuple[StoredConversation | Problem | None, TranscriptFacts | Problem]:
+    """What the letta's store and its transcripts have of a conversation."""
+    stored = None
+    if is_local(session.agent_id, session.conversation_id):
+        stored = read_stored(places.store, session.agent_id, session.conversation_id)
+    return stored, transcripts.judge(places.transcripts, session)
+
+
+def _with_chunk_logs(facts: Facts, world: World, process: ProcessFacts, places: Places) -> Facts:
+    """With what this letta may have streamed, and what is known of those that may have, too."""
+    start = process.started
+    logs = read_chunk_logs(places.chunk_logs, start.earliest, start.latest + CHUNK_LOG_SECONDS)
+    others = _others(world, places.home, process.identity)
+    show: frozenset[Session] = frozenset()
+    if {Session(log.agent_id, log.conversation_id) for log in logs} - {witness_of(facts)}:
+        said = (read_witness(places.home, other.identity, time.time()) for other in others)
+        show = frozenset(
+            Session(one.agent_id, one.conversation_id) for one in said if isinstance(one, Witness)
         )
-    return _again(facts, seen, process)
+    return replace(
+        facts,
+        chunk_logs=logs,
+        other_starts=tuple(other.started.earliest for other in others),
+        others_show=show,
+    )
 
 
 def notice_moved(world: World, memory: Memory) -> None:
@@ -106,12 +148,12 @@ def _around(world: World, seen: SeenPane) -> Facts:
             seen.in_our_pid_namespace,
         ),
         others=others,
-        unseen=tuple(world.unseen.values()),
+        unseen=tuple(problem for provider, problem in world.unseen.items() if provider.reports),
         lettas=seen.lettas,
     )
 
 
-def _at_home(facts: Facts, process: ProcessFacts, herdr: Herdr, memory: Memory) -> Facts:
+def _at_home(facts: Facts, process: ProcessFacts, seen: SeenPane, memory: Memory) -> Facts:
     """What the process's own environment leads to."""
     environ = process.environ
     assert environ is not None
@@ -124,10 +166,11 @@ def _at_home(facts: Facts, process: ProcessFacts, herdr: Herdr, memory: Memory) 
     clock = Clock(memory.clock_moved(boot_id(), clock_offset()))
     moved = memory.moved(process.identity)
     lost = "its file was damaged" if memory.distrusts(process.identity) else None
+    origin = seen.provider.origin(environ, seen.pane)
     return replace(
         facts,
-        socket_named=_is_socket(environ.get("HERDR_SOCKET_PATH"), herdr.socket),
-        terminal_named=_terminal_named(environ.get("HERDR_PANE_ID"), facts.pane, herdr),
+        socket_named=origin.is_here,
+        terminal_named=origin.terminal_id,
         start_folder=start,
         home_folder=folder_at(home) if os.path.isabs(home) else None,
         moved_before=moved,
@@ -164,37 +207,21 @@ def _is_local(facts: Facts) -> bool:
     return claim is None or is_local(*claim)
 
 
-def _is_socket(named: str | None, socket: str) -> bool | None:
-    if named is None:
-        return None
-    try:
-        return os.path.samefile(named, socket)
-    except (OSError, ValueError):
-        return False
-
-
-def _terminal_named(named: str | None, pane: PaneFacts | Problem, herdr: Herdr) -> str | None:
-    assert isinstance(pane, PaneFacts)
-    if named in (None, pane.pane_id):
-        return pane.terminal_id
-    assert named is not None
-    try:
-        return herdr.pane(named).terminal_id
-    except HerdrError:
-        return None
-
-
-def _other_starts(world: World, home: str, own: Identity) -> tuple[float, ...]:
-    """When the other lettas of the same home started."""
+def _others(world: World, home: str, own: Identity) -> tuple[RunningLetta, ...]:
+    """The other running lettas of the same home."""
     real = os.path.realpath(home)
-    return tuple(
-        letta.started.earliest
-        for letta in world.running
-        if letta.home == real and letta.identity != own
-    )
+    return tuple(letta for letta in world.running if letta.home == real and letta.identity != own)
 
 
-def _first(seen: SeenPane, process: ProcessFacts, record: Record | Problem) -> Watched:
+def _said(witness: Witness | Problem | None) -> Session | None:
+    """What a letta says that it shows, while it says so."""
+    if not isinstance(witness, Witness) or witness.closed:
+        return None
+    return Session(witness.agent_id, witness.conversation_id)
+
+
+def _first(facts: Facts, seen: SeenPane, process: ProcessFacts) -> Watched:
+    record = facts.record
     return Watched(
         seen.pane.agent,
         seen.pane.report,
@@ -202,29 +229,29 @@ def _first(seen: SeenPane, process: ProcessFacts, record: Record | Problem) -> W
         process.folder,
         process.environ,
         record.file if isinstance(record, Record) else None,
+        _said(facts.witness),
     )
 
 
-def _again(facts: Facts, seen: SeenPane, process: ProcessFacts) -> Facts:
+def _again(facts: Facts, seen: SeenPane, process: ProcessFacts, places: Places) -> Facts:
     """The facts with what is there now of all that must not have moved."""
     try:
-        pane = seen.herdr.pane(seen.pane.pane_id)
-        processes = seen.herdr.process_info(seen.pane.pane_id).processes
-    except HerdrRefused:  # the pane is gone
-        return replace(facts, again=None, read_at=time.time())
-    except HerdrError as error:
+        pane = seen.provider.pane(seen.pane.pane_id)
+        (processes,) = seen.provider.foregrounds([seen.pane])
+    except ProviderError as error:
         return replace(facts, pane=problem_of(error), first=None, read_at=time.time())
+    if pane is None or pane.terminal_id != seen.pane.terminal_id:
+        return replace(facts, again=None, read_at=time.time())
     lettas = lettas_in(described.pid for described in processes)
     own = next((letta for letta in lettas if letta.identity == process.identity), None)
     read = isinstance(facts.record, Record)
     again = Watched(
-        pane.agent,
+        labelled(seen.provider, pane, lettas).agent,
         pane.report,
         frozenset(letta.identity for letta in lettas),
         own.folder if own is not None else None,
         own.environ if own is not None else None,
         record_times(folder_path(process.identity.pid)) if read else None,
+        _said(read_witness(places.home, process.identity, time.time())),
     )
-    if pane.terminal_id != seen.pane.terminal_id:
-        return replace(facts, again=None, read_at=time.time())
     return replace(facts, again=again, read_at=time.time())

@@ -9,6 +9,8 @@ DEFAULT = "default"
 """The conversation that every agent has; only together with its agent a name."""
 LOCAL_AGENT = "agent-local-"
 """How the id of an agent of the local backend begins."""
+LOCAL_CONVERSATION = "local-conv-"
+"""How the id of any other conversation of such an agent begins."""
 
 _ID = re.compile(r"[A-Za-z0-9._-]+")
 

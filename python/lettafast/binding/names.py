@@ -1,19 +1,25 @@
-"""How panes are named in addresses: by their session's socket and their terminal's id."""
+"""How panes are named in addresses: by their server's socket and their terminal's id."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import os
+import re
 
-PROVIDER = "herdr"
 _DIGITS = 16
+_SESSION = re.compile(f"(herdr|tmux)-[0-9a-f]{{{_DIGITS}}}")
 
 
-def session_name(socket: str) -> str:
-    """`herdr-` and 16 hexadecimal digits of the SHA-256 of the socket's absolute path."""
+def session_name(provider: str, socket: str) -> str:
+    """`<provider>-` and 16 hexadecimal digits of the SHA-256 of the socket's absolute path."""
     path = os.fsencode(os.path.abspath(socket))
-    return f"{PROVIDER}-{hashlib.sha256(path).hexdigest()[:_DIGITS]}"
+    return f"{provider}-{hashlib.sha256(path).hexdigest()[:_DIGITS]}"
+
+
+def is_session_name(text: str) -> bool:
+    """Whether `text` has the form of what `session_name` gives."""
+    return _SESSION.fullmatch(text) is not None
 
 
 def terminal_name(terminal_id: str) -> str:

@@ -9,11 +9,12 @@ import errno
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .facts import Folder, Identity, ProcessFacts, Span
 from .launch import Launch, launch_of, options_preload, runner_named, runner_of
+from .pane import Terminal
 
 if sys.platform == "darwin":
     from . import _darwin as _system
@@ -92,6 +93,19 @@ def is_gone(identity: Identity) -> bool:
 def folder_path(pid: int) -> str:
     """What to open for the folder that the process is in."""
     return _system.folder_path(pid)
+
+
+def folder_name(pid: int) -> str | None:
+    """The path of the folder that the process is in; None where that may not be known."""
+    return _system.folder_name(pid) if SUPPORTED else None
+
+
+def foregrounds(terminals: Sequence[Terminal | None]) -> Sequence[tuple[int, ...]]:
+    """The pids of the process group in front of each terminal; none where that is not known.
+
+    All processes are looked at once, however many terminals there are.
+    """
+    return _system.foregrounds(terminals) if SUPPORTED else [() for _ in terminals]
 
 
 def peer_shares_pid_namespace(pid: int) -> bool:

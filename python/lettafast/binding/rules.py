@@ -6,8 +6,7 @@ Why each condition is there: `docs/BINDING.md`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from lettafast.herdr.records import Report
 
@@ -24,8 +23,9 @@ from .facts import (
     StoredConversation,
     TranscriptFacts,
 )
-from .ids import DEFAULT, LOCAL_AGENT, is_id
-from .verdict import Bound, Evidence, Reason, Terminal, Verdict
+from .ids import DEFAULT, LOCAL_AGENT, LOCAL_CONVERSATION, is_id
+from .proof import Finding, Proof
+from .verdict import Reason
 
 PLATFORMS = ("linux", "darwin")
 """Where lettafast can look at processes."""
@@ -43,58 +43,6 @@ OWN_LOG_SECONDS = 10.0
 """How long it may be a process's own whatever starts: lettas may start together."""
 
 _CONVERSATION_ID = re.compile(r"default|(?:local-)?conv-[A-Za-z0-9-]+")
-_LOCAL_CONVERSATION = "local-conv-"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one rule found: a reason where it does not hold, the fact it saw, and a sentence."""
-
-    reason: Reason | None
-    saw: str
-    sentence: str
-
-
-Rule = Callable[[Facts], Finding]
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Rules that together show which conversation a pane shows, by name and in order."""
-
-    name: str
-    rules: tuple[tuple[str, Rule], ...]
-
-
-def decide(facts: Facts) -> Verdict:
-    """The verdict on a pane; true at `facts.read_at`."""
-    evidence: list[Evidence] = []
-    reason = None
-    for name, rule in RECORDED.rules:
-        finding = rule(facts)
-        reason = finding.reason
-        evidence.append(Evidence(name, reason is None, finding.saw, finding.sentence))
-        if reason is not None:
-            break
-    moved = _moved(facts)
-    if moved is not None:
-        sentence = f"{moved} changed while it was looked at."
-        evidence.append(Evidence("unchanged", False, moved, sentence))
-        reason = Reason.CHANGED_WHILE_READING
-    answer, transcript = answer_of(facts), facts.transcript
-    if reason is not None:
-        return Terminal(reason, tuple(evidence), facts.read_at)
-    assert answer is not None
-    assert isinstance(transcript, TranscriptFacts)
-    return Bound(
-        answer.agent_id,
-        answer.conversation_id,
-        transcript.root,
-        transcript.file,
-        RECORDED.name,
-        tuple(evidence),
-        facts.read_at,
-    )
 
 
 def reported(value: str) -> tuple[str | None, str] | None:
@@ -130,23 +78,19 @@ def is_local(agent: str | None, conversation: str) -> bool:
     """Whether such a conversation is kept by the local backend."""
     if agent is not None:
         return agent.startswith(LOCAL_AGENT)
-    return conversation.startswith(_LOCAL_CONVERSATION)
+    return conversation.startswith(LOCAL_CONVERSATION)
 
 
 def report_rule(facts: Facts) -> Finding:
     """The Letta integration of herdr reported one conversation, for this pane only."""
-    if facts.platform not in PLATFORMS:
-        return Finding(
-            Reason.UNSUPPORTED_PLATFORM,
-            facts.platform,
-            "Processes can be looked at on Linux and macOS only.",
-        )
+    unseen = unseen_pane(facts)
+    if unseen is not None:
+        return unseen
     pane = facts.pane
-    if isinstance(pane, Problem):
-        return Finding(pane.reason, pane.saw, _HERDR[pane.reason])
+    assert isinstance(pane, PaneFacts)
     if pane.agent != "letta":
-        saw = f"herdr's label is {pane.agent or 'none'}"
-        return Finding(Reason.NOT_LETTA, saw, "herdr sees no Letta Code in front of this pane.")
+        saw = f"labelled {pane.agent or 'as none'}"
+        return Finding(Reason.NOT_LETTA, saw, "No Letta Code is seen in front of this pane.")
     report = pane.report
     if report is None:
         return Finding(
@@ -175,6 +119,18 @@ def report_rule(facts: Facts) -> Finding:
     )
 
 
+def unseen_pane(facts: Facts) -> Finding | None:
+    """Why nothing can be known of the pane; None where it was seen."""
+    if facts.platform not in PLATFORMS:
+        return Finding(
+            Reason.UNSUPPORTED_PLATFORM,
+            facts.platform,
+            "Processes can be looked at on Linux and macOS only.",
+        )
+    pane = facts.pane
+    return Finding(pane.reason, pane.saw, _PANE[pane.reason]) if isinstance(pane, Problem) else None
+
+
 def _reported_elsewhere(facts: Facts, report: Report) -> Finding | None:
     for other in facts.others:
         if other.runs_letta and other.report and other.report.value == report.value:
@@ -193,15 +149,36 @@ def _reported_elsewhere(facts: Facts, report: Report) -> Finding | None:
     return None
 
 
-_HERDR = {
-    Reason.NOT_LETTA: "No pane of this session has that name.",
+_PANE = {
+    Reason.NOT_LETTA: "There is no such pane or process.",
     Reason.HERDR_UNAVAILABLE: "herdr gives no answer about this pane.",
     Reason.HERDR_PROTOCOL: "herdr's answer about this pane cannot be understood.",
+    Reason.TMUX_UNAVAILABLE: "tmux gives no answer about this pane.",
 }
 
 
 def process_rule(facts: Facts) -> Finding:
     """One letta runs in front of the pane, here, and never left the folder it started in."""
+    other = no_single_letta(facts)
+    if other is not None:
+        return other
+    pane, process = facts.pane, facts.lettas[0]
+    assert isinstance(pane, PaneFacts)
+    return (
+        unknown_environment(process)
+        or _misplaced(facts, pane, process)
+        or _moved_folder(facts, process)
+        or unknown_places(facts)
+        or Finding(
+            None,
+            f"pid {process.identity.pid} in {process.folder.path if process.folder else '?'}",
+            "One letta runs in front, in the folder that it started in.",
+        )
+    )
+
+
+def no_single_letta(facts: Facts) -> Finding | None:
+    """Why not one letta of here runs in front of the pane; None where one does."""
     pane = facts.pane
     assert isinstance(pane, PaneFacts)
     if not pane.peer_in_our_pid_namespace:
@@ -229,18 +206,7 @@ def process_rule(facts: Facts) -> Finding:
             f"pids {pids}",
             "Several lettas run in this pane's foreground, and any of them may be on the screen.",
         )
-    process = facts.lettas[0]
-    return (
-        _foreign(pane, process)
-        or _misplaced(facts, pane, process)
-        or _moved_folder(facts, process)
-        or _no_places(facts)
-        or Finding(
-            None,
-            f"pid {process.identity.pid} in {process.folder.path if process.folder else '?'}",
-            "One letta runs in front, in the folder that it started in.",
-        )
-    )
+    return _foreign(pane, facts.lettas[0])
 
 
 def _foreign(pane: PaneFacts, process: ProcessFacts) -> Finding | None:
@@ -272,20 +238,27 @@ def _foreign(pane: PaneFacts, process: ProcessFacts) -> Finding | None:
     return None
 
 
+def unknown_environment(process: ProcessFacts) -> Finding | None:
+    """Why the process's environment says nothing; None where it is known."""
+    if process.environ is not None:
+        return None
+    return Finding(
+        Reason.ENVIRONMENT_UNREADABLE,
+        f"pid {process.identity.pid}",
+        "The letta's environment, which says where it keeps its files, cannot be known.",
+    )
+
+
 def _misplaced(facts: Facts, pane: PaneFacts, process: ProcessFacts) -> Finding | None:
-    if process.environ is None:
-        return Finding(
-            Reason.ENVIRONMENT_UNREADABLE,
-            f"pid {process.identity.pid}",
-            "The letta's environment, which says where it keeps its files, cannot be known.",
-        )
+    environ = process.environ
+    assert environ is not None
     if facts.socket_named is False:
         return Finding(
             Reason.OTHER_PANE,
-            f"HERDR_SOCKET_PATH={process.environ.get('HERDR_SOCKET_PATH')}",
+            f"HERDR_SOCKET_PATH={environ.get('HERDR_SOCKET_PATH')}",
             "The letta was started under another herdr session than this pane's.",
         )
-    named = process.environ.get("HERDR_PANE_ID")
+    named = environ.get("HERDR_PANE_ID")
     if named not in (None, pane.pane_id) and facts.terminal_named != pane.terminal_id:
         return Finding(
             Reason.OTHER_PANE,
@@ -332,7 +305,8 @@ def _moved_folder(facts: Facts, process: ProcessFacts) -> Finding | None:
     return None
 
 
-def _no_places(facts: Facts) -> Finding | None:
+def unknown_places(facts: Facts) -> Finding | None:
+    """Why it is not known where the letta keeps its files; None where it is."""
     places = facts.places
     if isinstance(places, Places):
         return None
@@ -471,21 +445,30 @@ def _names_another(facts: Facts, record: Record) -> Finding | None:
 
 def store_rule(facts: Facts) -> Finding:
     """The letta's own local store has this conversation, of this agent."""
-    answer = answer_of(facts)
+    answer, record = answer_of(facts), facts.record
     assert answer is not None
+    assert isinstance(record, Record)
+    return kept(answer, facts.stored, facts.transcript, record.file.mtime_ns / 1e9)
+
+
+def kept(
+    answer: Session,
+    stored: StoredConversation | Problem | None,
+    transcript: TranscriptFacts | Problem | None,
+    named_at: float,
+) -> Finding:
+    """Whether the store has the conversation that was named at this time (Unix seconds)."""
     if not answer.agent_id.startswith(LOCAL_AGENT):
         return Finding(None, answer.agent_id, "A conversation of the cloud has no local store.")
-    stored = facts.stored
     if isinstance(stored, Problem):
         return Finding(stored.reason, stored.saw, _STORE[stored.reason])
-    assert isinstance(stored, StoredConversation)
+    assert stored is not None
     if (stored.agent_id, stored.conversation_id) != (answer.agent_id, answer.conversation_id):
         return Finding(
             Reason.STORE_NAMES_ANOTHER,
             f"{stored.path}: {stored.agent_id} {stored.conversation_id}",
             _STORE[Reason.STORE_NAMES_ANOTHER],
         )
-    transcript = facts.transcript
     first = transcript.first_captured_at if isinstance(transcript, TranscriptFacts) else None
     if first is not None and first < stored.created_at:
         return Finding(
@@ -493,14 +476,12 @@ def store_rule(facts: Facts) -> Finding:
             f"first entry {stored.created_at - first:.3f} s before the conversation was made",
             "Letta gave this id before: the transcript has entries of an older conversation.",
         )
-    # A default conversation may be made after it was recorded; its id is never given again.
-    record = facts.record
-    assert isinstance(record, Record)
-    if answer.conversation_id != DEFAULT and stored.created_at > record.file.mtime_ns / 1e9:
+    # A default conversation may be made after it was named; its id is never given again.
+    if answer.conversation_id != DEFAULT and stored.created_at > named_at:
         return Finding(
             Reason.ID_REUSED,
-            f"made {stored.created_at - record.file.mtime_ns / 1e9:.3f} s after it was recorded",
-            "Letta gave this id before: the record names an older conversation.",
+            f"made {stored.created_at - named_at:.3f} s after it was named",
+            "Letta gave this id before: an older conversation was meant by it.",
         )
     return Finding(None, stored.path, "The letta's local store has this conversation.")
 
@@ -515,7 +496,11 @@ _STORE = {
 
 def transcript_rule(facts: Facts) -> Finding:
     """The transcript is at its one place, and the strict reader accepts it."""
-    transcript = facts.transcript
+    return readable(facts.transcript)
+
+
+def readable(transcript: TranscriptFacts | Problem | None) -> Finding:
+    """Whether the strict reader accepts what is at a transcript's place."""
     if isinstance(transcript, Problem):
         return Finding(transcript.reason, transcript.saw, _TRANSCRIPT[transcript.reason])
     assert transcript is not None
@@ -539,7 +524,7 @@ def contradiction_rule(facts: Facts) -> Finding:
     answer, pane, process = answer_of(facts), facts.pane, facts.lettas[0]
     assert answer is not None
     assert isinstance(pane, PaneFacts)
-    logs = list(_own_chunk_logs(facts, process))
+    logs = list(own_chunk_logs(facts, process))
     for log in logs:
         if (log.agent_id, log.conversation_id) != (answer.agent_id, answer.conversation_id):
             return Finding(
@@ -563,7 +548,7 @@ def contradiction_rule(facts: Facts) -> Finding:
     return Finding(None, saw, "Nothing names another conversation.")
 
 
-def _own_chunk_logs(facts: Facts, process: ProcessFacts) -> Iterator[ChunkLog]:
+def own_chunk_logs(facts: Facts, process: ProcessFacts) -> Iterator[ChunkLog]:
     """The logs that can be this process's: begun soon after it, and before a later letta."""
     start = process.started
     later = [other for other in facts.other_starts if other > start.latest]
@@ -580,34 +565,14 @@ def _title_id(title: str | None) -> str | None:
     return words[-1] if _CONVERSATION_ID.fullmatch(words[-1]) else None
 
 
-def _moved(facts: Facts) -> str | None:
-    """What moved between the first fact and the last."""
-    first, again = facts.first, facts.again
-    if first == again:
-        return None
-    if first is None or again is None:
-        return "The pane"
-    names = {
-        "agent": "herdr's label",
-        "report": "The report",
-        "lettas": "The set of lettas in front",
-        "folder": "The letta's folder",
-        "environ": "The letta's environment",
-        "record": "The record",
-    }
-    return next(
-        words for name, words in names.items() if getattr(first, name) != getattr(again, name)
-    )
-
-
-RULES: tuple[tuple[str, Rule], ...] = (
-    ("report", report_rule),
-    ("process", process_rule),
-    ("record", record_rule),
-    ("store", store_rule),
-    ("transcript", transcript_rule),
-    ("contradiction", contradiction_rule),
+RECORDED = Proof(
+    "recorded",
+    (
+        ("report", report_rule),
+        ("process", process_rule),
+        ("record", record_rule),
+        ("store", store_rule),
+        ("transcript", transcript_rule),
+        ("contradiction", contradiction_rule),
+    ),
 )
-"""The proof's rules, in the order in which they are looked at. Each assumes those before it."""
-
-RECORDED = Proof("recorded", RULES)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
-from lettafast.herdr.records import Pane
 from lettafast.visible import file_name
 
-from .advice import ADVICE
+from .advice import advice_on
 from .bind import BoundPane
 from .names import session_name, terminal_name
+from .pane import Pane
 from .verdict import Bound, Verdict
 
 
@@ -18,14 +17,15 @@ def pane_shape(bound: BoundPane) -> dict[str, Any]:
     """The members of a pane, what it is called in addresses, and those of the verdict on it."""
     pane: Pane = bound.pane
     shape = {
+        "provider": pane.provider,
         "socket": pane.socket,
         "pane_id": pane.pane_id,
         "terminal_id": pane.terminal_id,
-        "session": session_name(pane.socket),
+        "session": session_name(pane.provider, pane.socket),
         "terminal": terminal_name(pane.terminal_id),
         "label": pane.label,
         "title": pane.title,
-        "cwd": pane.foreground_cwd or pane.cwd,
+        "cwd": pane.cwd,
         "agent": pane.agent,
         "agent_status": pane.agent_status,
         **verdict_shape(bound.verdict),
@@ -34,9 +34,21 @@ def pane_shape(bound: BoundPane) -> dict[str, Any]:
 
 
 def verdict_shape(verdict: Verdict) -> dict[str, Any]:
-    """The members of a verdict; `verdict` is `bound` or `terminal`."""
+    """The members of a verdict; `verdict` is `bound` or `terminal`.
+
+    A terminal whose letta named a conversation that has no completed turn yet
+    has `agent_id` and `conversation_id` too.
+    """
     evidence = [
-        {name: _text(value) for name, value in asdict(found).items()} for found in verdict.evidence
+        {
+            "proof": found.proof,
+            "rule": found.rule,
+            "held": found.held,
+            "reason": None if found.reason is None else str(found.reason),
+            "saw": _text(found.saw),
+            "sentence": found.sentence,
+        }
+        for found in verdict.evidence
     ]
     if isinstance(verdict, Bound):
         return {
@@ -48,11 +60,15 @@ def verdict_shape(verdict: Verdict) -> dict[str, Any]:
             "evidence": evidence,
             "checked_at": verdict.checked_at,
         }
+    named = {}
+    if verdict.agent_id is not None:
+        named = {"agent_id": verdict.agent_id, "conversation_id": verdict.conversation_id}
     return {
         "verdict": "terminal",
         "reason": str(verdict.reason),
         "sentence": verdict.evidence[-1].sentence,
-        "advice": ADVICE[verdict.reason],
+        "advice": advice_on(verdict),
+        **named,
         "evidence": evidence,
         "checked_at": verdict.checked_at,
     }

@@ -47,12 +47,16 @@ class Reason(str, Enum):
     STORE_MISSING = "store_missing"
     STORE_CHANGED = "store_changed"
     ID_REUSED = "id_reused"
+    WITNESS_MISSING = "witness_missing"
+    WITNESS_STALE = "witness_stale"
+    WITNESS_INVALID = "witness_invalid"
     TRANSCRIPT_MISSING = "transcript_missing"
     TRANSCRIPT_UNSAFE = "transcript_unsafe"
     TRANSCRIPT_REFUSED = "transcript_refused"
     CONFLICT = "conflict"
     HERDR_UNAVAILABLE = "herdr_unavailable"
     HERDR_PROTOCOL = "herdr_protocol"
+    TMUX_UNAVAILABLE = "tmux_unavailable"
     CHANGED_WHILE_READING = "changed_while_reading"
 
     def __str__(self) -> str:
@@ -61,12 +65,20 @@ class Reason(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One rule that was looked at: whether it held, the fact it saw, and that in a sentence."""
+    """One rule that was looked at: what it gave, the fact it saw, and that in a sentence."""
 
+    proof: str
+    """Whose rule it is."""
     rule: str
-    held: bool
+    reason: Reason | None
+    """Why it does not hold; None where it does."""
     saw: str
     sentence: str
+
+    @property
+    def held(self) -> bool:
+        """Whether the rule holds."""
+        return self.reason is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +92,7 @@ class Bound:
     file: FileId
     """The transcript that was judged."""
     proof: str
-    """Which proof holds: `recorded`."""
+    """Which proof holds: `witnessed` or `recorded`."""
     evidence: tuple[Evidence, ...]
     checked_at: float
 
@@ -103,7 +115,12 @@ class Terminal:
 
     reason: Reason
     evidence: tuple[Evidence, ...]
+    """What was looked at; the last is what decided."""
     checked_at: float
+    agent_id: str | None = None
+    """With `transcript_missing`, where the letta's witness names the conversation: its agent."""
+    conversation_id: str | None = None
+    """Likewise: the pane shows this conversation, in which no turn was completed yet."""
 
 
 Verdict: TypeAlias = Bound | Terminal

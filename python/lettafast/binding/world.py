@@ -1,42 +1,25 @@
-"""Every pane of every herdr session, and the lettas in front of each."""
+"""Every pane of every provider, and the lettas in front of each."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as LateError
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from lettafast.errors import (
-    HerdrError,
-    HerdrProtocolError,
-    HerdrRefused,
-    HerdrRefusedReason,
-    HerdrUnavailable,
-    HerdrUnavailableReason,
-)
-from lettafast.herdr.client import Herdr
-from lettafast.herdr.records import DescribedProcess, Pane
+from lettafast.errors import ProviderError
+from lettafast.herdr.records import DescribedProcess
 
 from .facts import Problem, ProcessFacts
-from .process import RunningLetta, lettas_in, peer_shares_pid_namespace, running_lettas
-from .verdict import Reason
-
-LOOK_SECONDS = 10.0
-"""How long one session may take to describe all its panes."""
-_AT_ONCE = 8
-"""Questions to one session at a time."""
-_GONE = (HerdrUnavailableReason.MISSING, HerdrUnavailableReason.NOT_LISTENING)
-"""A socket that a herdr left behind is no session."""
+from .pane import Pane
+from .process import RunningLetta, lettas_in, running_lettas
+from .providers import Provider, is_gone, problem_of
 
 
 @dataclass(frozen=True, slots=True)
 class SeenPane:
-    """A pane, what herdr says runs in front of it, and which of that are lettas here."""
+    """A pane, what its provider says runs in front, and which of that are lettas here."""
 
-    herdr: Herdr
+    provider: Provider
     pane: Pane
     foreground: tuple[DescribedProcess, ...]
     in_our_pid_namespace: bool
@@ -44,82 +27,85 @@ class SeenPane:
 
     @property
     def runs_letta(self) -> bool:
-        """Whether a letta runs in front: by its processes or, where those are hidden, by herdr."""
+        """Whether a letta runs in front: by its processes or, where those are hidden, by label."""
         if self.in_our_pid_namespace and self.foreground:
             return bool(self.lettas)
         return self.pane.agent == "letta"
 
     @property
     def letta_folders(self) -> tuple[str, ...]:
-        """The real path of each letta's folder; what herdr says where processes are hidden."""
+        """The real path of each letta's folder; what is said where processes are hidden."""
         if self.lettas or not self.runs_letta:
             return tuple(letta.folder.path for letta in self.lettas if letta.folder is not None)
-        said = self.pane.foreground_cwd or self.pane.cwd
-        return () if said is None else (os.path.realpath(said),)
+        return () if self.pane.cwd is None else (os.path.realpath(self.pane.cwd),)
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """All sessions as they were seen one after another."""
+    """All providers as they were seen one after another."""
 
     panes: tuple[SeenPane, ...]
-    sessions: frozenset[str]
-    """The sockets of those that answered."""
-    unseen: dict[str, Problem]
-    """Why a session that is there could not be seen, by its socket."""
+    answered: frozenset[Provider]
+    """Those that told of their panes."""
+    unseen: Mapping[Provider, Problem]
+    """Why one that is there could not be seen."""
     running: tuple[RunningLetta, ...]
     """Every letta that runs here, in a pane or not."""
 
 
-def look_around(sessions: Iterable[Herdr]) -> World:
-    """Asks each session for its panes, and looks at the processes in front of them."""
+def look_around(providers: Iterable[Provider]) -> World:
+    """Asks each provider for its panes, and looks at the processes in front of them."""
     panes: list[SeenPane] = []
     answered, unseen = set(), {}
-    for herdr in sessions:
-        found = _panes(herdr)
+    for provider in providers:
+        found = _panes(provider)
         if isinstance(found, Problem):
-            unseen[herdr.socket] = found
+            unseen[provider] = found
         elif found is not None:
-            answered.add(herdr.socket)
+            answered.add(provider)
             panes.extend(found)
     running = running_lettas() if any(pane.lettas for pane in panes) else ()
     return World(tuple(panes), frozenset(answered), unseen, running)
 
 
-def problem_of(error: HerdrError) -> Problem:
-    """Why herdr told nothing."""
-    protocol = isinstance(error, HerdrProtocolError | HerdrRefused)
-    return Problem(Reason.HERDR_PROTOCOL if protocol else Reason.HERDR_UNAVAILABLE, str(error))
+def labelled(provider: Provider, pane: Pane, lettas: tuple[ProcessFacts, ...]) -> Pane:
+    """The pane with the agent that lettafast sees in front, where its provider looks for none."""
+    return pane if provider.reports else replace(pane, agent="letta" if lettas else None)
+
+
+def _panes(provider: Provider) -> list[SeenPane] | Problem | None:
+    """All panes of a provider; None where it is gone."""
+    try:
+        panes = provider.panes()
+        here = provider.shares_pids()
+        return [
+            _seen(provider, pane, foreground, here=here)
+            for pane, foreground in zip(panes, provider.foregrounds(panes), strict=True)
+        ]
+    except ProviderError as error:
+        return None if is_gone(error) else problem_of(error)
 
 
 def _seen(
-    herdr: Herdr, pane: Pane, foreground: tuple[DescribedProcess, ...], *, here: bool
+    provider: Provider, pane: Pane, foreground: tuple[DescribedProcess, ...], *, here: bool
 ) -> SeenPane:
-    """What runs in front of a pane; asked once more where herdr and the kernel do not agree."""
-    found = _looked_at(herdr, pane, foreground, here=here)
+    """What runs in front of a pane; asked once more where provider and kernel do not agree."""
+    found = _looked_at(provider, pane, foreground, here=here)
     if _agrees(found):
         return found
-    return _looked_at(herdr, pane, _foreground(herdr, pane), here=here)
+    (foreground,) = provider.foregrounds([pane])
+    return _looked_at(provider, pane, foreground, here=here)
 
 
 def _looked_at(
-    herdr: Herdr, pane: Pane, foreground: tuple[DescribedProcess, ...], *, here: bool
+    provider: Provider, pane: Pane, foreground: tuple[DescribedProcess, ...], *, here: bool
 ) -> SeenPane:
     lettas = lettas_in(process.pid for process in foreground) if here else ()
-    return SeenPane(herdr, pane, foreground, here, lettas)
-
-
-def _foreground(herdr: Herdr, pane: Pane) -> tuple[DescribedProcess, ...]:
-    try:
-        return herdr.process_info(pane.pane_id).processes
-    except HerdrRefused as error:
-        if error.reason is HerdrRefusedReason.PANE_NOT_FOUND:  # nothing was started in it yet
-            return ()
-        raise
+    return SeenPane(provider, labelled(provider, pane, lettas), foreground, here, lettas)
 
 
 def _agrees(found: SeenPane) -> bool:
-    """Whether no letta moved, or executed something else, since herdr described it."""
+    """Whether no letta moved, or executed something else, since it was described."""
     described = {process.pid: process for process in found.foreground}
     return all(
         described[letta.identity.pid].argv in (None, letta.argv)
@@ -127,30 +113,3 @@ def _agrees(found: SeenPane) -> bool:
         and described[letta.identity.pid].cwd in (None, letta.folder.path)
         for letta in found.lettas
     )
-
-
-def _panes(herdr: Herdr) -> list[SeenPane] | Problem | None:
-    """All panes of a session; None where it is gone."""
-    try:
-        panes = herdr.snapshot().panes
-        peer = herdr.peer_pid()
-        here = peer is not None and peer_shares_pid_namespace(peer)
-        return [
-            _seen(herdr, pane, foreground, here=here)
-            for pane, foreground in zip(panes, _foregrounds(herdr, panes), strict=True)
-        ]
-    except HerdrError as error:
-        return None if error.reason in _GONE else problem_of(error)
-
-
-def _foregrounds(herdr: Herdr, panes: Sequence[Pane]) -> list[tuple[DescribedProcess, ...]]:
-    """What runs in front of each pane, some asked at a time, all within a bound."""
-    pool = ThreadPoolExecutor(_AT_ONCE)
-    try:
-        asked = [pool.submit(_foreground, herdr, pane) for pane in panes]
-        until = time.monotonic() + LOOK_SECONDS
-        return [call.result(max(0.0, until - time.monotonic())) for call in asked]
-    except LateError:
-        raise HerdrUnavailable(HerdrUnavailableReason.TIMEOUT, herdr.socket) from None
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""`lettafast panes`: every pane of every herdr session, and what it shows."""
+"""`lettafast panes`: every pane of herdr and tmux, and what it shows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from lettafast.visible import file_name, visible_line
 
 from . import output
-from .herdrs import Notes, add_sessions, binder, is_reached, looks, shown
 from .paint import Paint, paint_for_stdout
+from .sessions import Sessions, add_sessions, looks
 from .status import UNREACHABLE
 from .table import write_table
 
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from lettafast.binding import Binder
     from lettafast.binding.world import World
 
-HELP = "list herdr's panes, and the conversation that each is proven to show"
+HELP = "list the panes of herdr and tmux, and the conversation that each is proven to show"
 DESCRIPTION = """\
-Lists every pane of every herdr session that is found. A pane is bound to a
-conversation when a proof holds; else it shows its terminal, and the reason says
-why. `lettafast explain PANE` shows each rule and what it saw."""
+Lists every pane of every herdr session and of every tmux server of yours that is
+found. A pane is bound to a conversation when a proof holds; else it shows its
+terminal, and the reason says why. `lettafast explain PANE` shows each rule and what
+it saw."""
 EPILOG = """\
 exit status:
-  0  done    3  no herdr session could be looked at
+  0  done    3  no session could be looked at
 
 examples:
   lettafast panes
@@ -47,13 +48,13 @@ def run(args: argparse.Namespace) -> int:
     from lettafast.binding.names import session_name
 
     status, known = 0, dict[_Key, dict[str, Any]]()
-    with binder(args) as looking:
-        notes = Notes(args)
+    sessions = Sessions(args)
+    with sessions.binder() as looking:
         for number, _ in enumerate(looks(args)):
             world = looking.look()
-            panes = _shapes(looking, world, args)
+            panes = _shapes(looking, world, sessions)
             # A session that does not answer now may still have the panes that it had.
-            away = {session_name(socket) for socket in world.unseen}
+            away = {session_name(one.name, one.socket) for one in world.unseen}
             panes |= {
                 key: pane
                 for key, pane in known.items()
@@ -64,20 +65,17 @@ def run(args: argparse.Namespace) -> int:
             known = panes
             _write([*news, *gone], args, with_headings=number == 0)
             output.flush()
-            notes.tell(world)
-            status = 0 if is_reached(args, world) else UNREACHABLE
+            sessions.tell(world)
+            status = 0 if sessions.is_reached(world) else UNREACHABLE
     return status
 
 
-def _shapes(looking: Binder, world: World, args: argparse.Namespace) -> dict[_Key, dict[str, Any]]:
-    from lettafast.binding import BoundPane
+def _shapes(looking: Binder, world: World, sessions: Sessions) -> dict[_Key, dict[str, Any]]:
     from lettafast.binding.shape import pane_shape
 
     return {
-        (seen.pane.socket, seen.pane.terminal_id): pane_shape(
-            BoundPane(seen.pane, looking.verdict(world, seen))
-        )
-        for seen in shown(args, world)
+        (seen.pane.socket, seen.pane.terminal_id): pane_shape(looking.bound(world, seen))
+        for seen in sessions.shown(world)
     }
 
 

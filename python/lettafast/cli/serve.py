@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HELP = "show panes and conversations in a browser, live"
 DESCRIPTION = """\
-Serves the conversations of the store and, where herdr runs, its panes; it changes
+Serves the conversations of the store and the panes of herdr and tmux; it changes
 nothing. It prints the address to open: that works once, in one browser, which is
 then let in until the server ends. Scripts send the token that is printed to
 standard error, as `Authorization: Bearer`."""
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _leave() -> None:
-    """Ends at once where a thread still asks herdr: Python would wait for its answer."""
+    """Ends at once where a thread still asks herdr or tmux: Python would wait for its answer."""
     output.flush()
     if threading.active_count() > 1:
         os._exit(0)

@@ -10,13 +10,14 @@ from types import TracebackType
 from typing import TypeVar
 
 from lettafast.errors import HerdrUnavailableReason
+from lettafast.peer import peer_pid
 
 from . import calls, codec, dial
 from .client import DEADLINE
 from .records import (
     MAX_READ_LINES,
     Event,
-    Pane,
+    PaneInfo,
     ProcessInfo,
     ReadSource,
     Screen,
@@ -43,7 +44,7 @@ class AsyncHerdr:
         """As `Herdr.snapshot`."""
         return await self._call(calls.snapshot(self.socket))
 
-    async def pane(self, pane_id: str) -> Pane:
+    async def pane(self, pane_id: str) -> PaneInfo:
         """As `Herdr.pane`."""
         return await self._call(calls.pane(self.socket, pane_id))
 
@@ -107,7 +108,7 @@ class AsyncHerdr:
             # The loop's own `sock_connect` takes a full queue for a connection under way.
             while not dial.connect(found, self.socket):  # noqa: ASYNC110 - no event tells of room
                 await asyncio.sleep(dial.FULL_QUEUE_PAUSE)
-            self._peer = dial.peer_pid(found)
+            self._peer = peer_pid(found)
         except BaseException:
             found.close()
             raise

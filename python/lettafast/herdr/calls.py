@@ -12,7 +12,7 @@ from typing import TypeVar
 from lettafast.errors import HerdrRefused, HerdrRefusedReason
 
 from . import codec
-from .records import Pane, ProcessInfo, ReadSource, Screen, Snapshot, Version
+from .records import PaneInfo, ProcessInfo, ReadSource, Screen, Snapshot, Version
 
 T = TypeVar("T")
 Call = Generator[bytes, bytes, T]
@@ -62,7 +62,7 @@ def snapshot(socket: str) -> Call[Snapshot]:
     return codec.snapshot_of(version, panes, tabs, workspaces)
 
 
-def pane(socket: str, pane_id: str) -> Call[Pane]:
+def pane(socket: str, pane_id: str) -> Call[PaneInfo]:
     """One pane; after a move it may answer to an older id and say its new one."""
     line = yield codec.request("pane.get", pane_id=pane_id)
     return codec.pane_of(codec.result(socket, line, "pane_info").inner("pane"))

@@ -11,12 +11,13 @@ from types import TracebackType
 from typing import TypeVar
 
 from lettafast.errors import HerdrUnavailable, HerdrUnavailableReason
+from lettafast.peer import peer_pid
 
 from . import calls, codec, dial
 from .records import (
     MAX_READ_LINES,
     Event,
-    Pane,
+    PaneInfo,
     ProcessInfo,
     ReadSource,
     Screen,
@@ -51,7 +52,7 @@ class Herdr:
         """All panes, tabs and workspaces."""
         return self._call(calls.snapshot(self.socket))
 
-    def pane(self, pane_id: str) -> Pane:
+    def pane(self, pane_id: str) -> PaneInfo:
         """One pane. `HerdrRefused` with `pane_not_found` where there is none."""
         return self._call(calls.pane(self.socket, pane_id))
 
@@ -116,7 +117,7 @@ class Herdr:
         try:
             while not dial.connect(found, self.socket):
                 time.sleep(min(dial.FULL_QUEUE_PAUSE, _left(self.socket, until)))
-            self._peer = dial.peer_pid(found)
+            self._peer = peer_pid(found)
         except BaseException:
             found.close()
             raise

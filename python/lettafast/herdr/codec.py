@@ -23,7 +23,7 @@ from lettafast.errors import (
 from .records import (
     DescribedProcess,
     Event,
-    Pane,
+    PaneInfo,
     ProcessInfo,
     Report,
     Screen,
@@ -201,10 +201,10 @@ def snapshot_of(version: Version, panes: Answer, tabs: Answer, workspaces: Answe
     )
 
 
-def pane_of(pane: Answer) -> Pane:
+def pane_of(pane: Answer) -> PaneInfo:
     """One `PaneInfo`."""
     agent = pane.optional_text("agent")
-    return Pane(
+    return PaneInfo(
         socket=pane.socket,
         pane_id=pane.text("pane_id"),
         terminal_id=pane.text("terminal_id"),

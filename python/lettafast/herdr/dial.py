@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import socket
-import struct
 import sys
 from collections.abc import Iterator
 
@@ -20,9 +19,6 @@ FULL_QUEUE_PAUSE = 0.01
 
 # `sun_path` holds 108 bytes on Linux and 104 on macOS, of which one ends the path.
 _SHORT_PATH = 103
-# macOS, <sys/un.h>: neither is in the socket module.
-_SOL_LOCAL = 0
-_LOCAL_PEERPID = 2
 
 _REASONS = {
     errno.ENOENT: HerdrUnavailableReason.MISSING,
@@ -79,23 +75,6 @@ def connect(unconnected: socket.socket, path: str) -> bool:
     except OSError as error:
         raise from_os(path, error) from None
     return True
-
-
-def peer_pid(connected: socket.socket) -> int | None:
-    """The pid of the process that listens; 0 where its pid namespace is not seen from here.
-
-    None where the system does not say.
-    """
-    try:
-        if sys.platform == "darwin":
-            return connected.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID)
-        if not hasattr(socket, "SO_PEERCRED"):
-            return None
-        said = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    except OSError:
-        return None
-    pid: int = struct.unpack("iII", said)[0]
-    return pid
 
 
 @contextlib.contextmanager

@@ -45,8 +45,8 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Pane:
-    """One pane. `(socket, terminal_id)` names it for as long as its terminal lives."""
+class PaneInfo:
+    """One pane, as herdr tells of it. `(socket, terminal_id)` names it for as long as its terminal lives."""
 
     socket: str
     pane_id: str
@@ -93,7 +93,7 @@ class Snapshot:
 
     version: str
     protocol: int
-    panes: tuple[Pane, ...]
+    panes: tuple[PaneInfo, ...]
     tabs: tuple[Tab, ...]
     workspaces: tuple[Workspace, ...]
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # needs the extra `binding`
 
 _LOG = logging.getLogger(__name__)
 _CLOSING = 0.5
-"""Seconds that the threads have to end; one that waits for herdr is left behind."""
+"""Seconds that the threads have to end; one that waits for an answer is left behind."""
 
 Endpoint = Callable[[Request], Awaitable[ASGIApp]]
 

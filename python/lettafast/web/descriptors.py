@@ -13,7 +13,7 @@ _FEWEST = 4
 
 
 def raise_limit() -> None:
-    """A connection, a transcript and a herdr cost descriptors; the soft limit is often low."""
+    """A connection, a transcript and a session cost descriptors; the soft limit is often low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)
     if soft != resource.RLIM_INFINITY and soft < wanted:

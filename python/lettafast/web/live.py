@@ -1,25 +1,27 @@
 """Everything that clients watch, looked at by one task.
 
 Every 250 ms one `stat` of each watched file, in one go; only a file whose stamp moved
-is read. Every 2 s one look at all panes, and at once when a file that witnesses for a
-watched pane moved. The task exists only while something is watched.
+is read. Every 2 s one look at all panes, and at once when something moved that the verdict
+on a watched pane stands on: what its letta's witness says, the record, the transcript. The
+task exists only while something is watched.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Coroutine, Iterable, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from lettafast.errors import HistoryChanged, LettafastError
 from lettafast.transcript import Transcript
 
 from .events import Asked, Subscription, message
 from .limits import WebLimits
-from .panes import Look, PaneKey, Panes, is_passing, place_of, shape_of
+from .panes import Look, PaneKey, Panes, is_passing, place_of, witness_of
 from .places import Stamp, stamp
 from .problems import Problem
 from .shelf import Shelf
@@ -30,6 +32,16 @@ _LOG = logging.getLogger(__name__)
 _RECORD = ".letta/settings.local.json"
 """Letta's settings record, beneath the folder that it runs in."""
 _TAKEN_AT_EACH_LOOK = ("evidence", "checked_at")
+_LARGEST_WITNESS = 4096
+"""Bytes that are compared of what a letta's witness says."""
+
+
+class _Grounds(NamedTuple):
+    """What the verdict on a pane stands on."""
+
+    files: tuple[str, ...] = ()
+    witness: str | None = None
+    """What the letta's witness writes: again and again, mostly the same."""
 
 
 class _Watch:
@@ -43,8 +55,9 @@ class _Watch:
         self.verdict: News | None = None
         self.doubted = False
         """Whether the last look met something that was just being written."""
-        self.witnesses: tuple[str, ...] = ()
-        self.witnessed: tuple[Stamp, ...] | None = None
+        self.grounds = _Grounds()
+        self.stood: tuple[Stamp | bytes, ...] | None = None
+        """How the grounds were before the last look."""
 
     def tell(self, news: News | None) -> None:
         if news is not None and self.clients:
@@ -159,19 +172,19 @@ class Live:
         watches = list(self._watches.values())
         tails = [(watch, watch.tail) for watch in watches if watch.tail and not watch.tail.busy]
         panes = [watch for watch in watches if watch.asked.pane is not None]
-        stamps, witnessed = await self._stats.run(
+        stamps, stand = await self._stats.run(
             _stamps,
             [tail.path for _, tail in tails],
-            [watch.witnesses for watch in panes],
+            [watch.grounds for watch in panes],
         )
         for (watch, tail), now in zip(tails, stamps, strict=True):
             if now != tail.stamp:
                 tail.busy, tail.stamp = True, now
                 self._begin(self._read(watch, tail))
-        for watch, seen in zip(panes, witnessed, strict=True):
-            if watch.witnessed not in (None, seen):
+        for watch, stands in zip(panes, stand, strict=True):
+            if watch.stood not in (None, stands):
                 self._next_look = 0.0
-            watch.witnessed = seen
+            watch.stood = stands
         if panes and not self._looking and time.monotonic() >= self._next_look:
             self._looking = True
             self._next_look = time.monotonic() + self._limits.verdicts
@@ -211,22 +224,24 @@ class Live:
             self._looking = False
 
     async def _judge(self, watch: _Watch, key: PaneKey, look: Look) -> None:
-        bound = look.panes.get(key)
-        if bound is not None:
-            shape = shape_of(bound)
-            place = place_of(bound, watch.asked.mode)
-            folder = bound.pane.foreground_cwd or bound.pane.cwd
-            watch.witnesses = (f"{folder}/{_RECORD}",) if folder else ()
+        shown = look.panes.get(key)
+        if shown is not None:
+            place = place_of(shown, watch.asked.mode)
+            folder = shown.bound.pane.cwd
+            files: tuple[str, ...] = (f"{folder}/{_RECORD}",) if folder else ()
             if place is not None:
-                watch.witnesses += (place.path,)
-            news: News = "verdict", {"pane": shape}
+                files += (place.path,)
+            grounds = _Grounds(files, witness_of(shown))
+            news: News = "verdict", {"pane": shown.shape}
         else:
             problem = await self._panes.why_not(key, look)
-            place, watch.witnesses = None, ()
+            place, grounds = None, _Grounds()
             gone = problem.status == HTTPStatus.NOT_FOUND
             news = ("pane_closed", {}) if gone else ("verdict", {"pane": _unseen(key, problem)})
-        watch.witnessed = None
-        if is_passing(bound) and not watch.doubted:
+        if grounds != watch.grounds:
+            # What moves before they are first looked at is seen by one look more.
+            watch.grounds, watch.stood, self._next_look = grounds, None, 0.0
+        if is_passing(shown) and not watch.doubted:
             watch.doubted, self._next_look = True, 0.0
             return
         watch.doubted = False
@@ -259,12 +274,31 @@ def _end(transcript: Transcript) -> str | None:
 
 
 def _stamps(
-    paths: Sequence[str], groups: Sequence[Sequence[str]]
-) -> tuple[list[Stamp], list[tuple[Stamp, ...]]]:
+    paths: Sequence[str], grounds: Sequence[_Grounds]
+) -> tuple[list[Stamp], list[tuple[Stamp | bytes, ...]]]:
     return (
         [stamp(path) for path in paths],
-        [tuple(stamp(path) for path in group) for group in groups],
+        [
+            (*map(stamp, one.files), _said(one.witness) if one.witness is not None else 0)
+            for one in grounds
+        ],
     )
+
+
+def _said(path: str) -> bytes | int:
+    """What a small file holds; an `errno` where that cannot be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        return error.errno or 0
+    except ValueError:  # a NUL in the name
+        return 0
+    try:
+        return os.read(fd, _LARGEST_WITNESS)
+    except OSError as error:
+        return error.errno or 0
+    finally:
+        os.close(fd)
 
 
 def _lasting(news: News) -> Any:
@@ -275,19 +309,21 @@ def _lasting(news: News) -> Any:
 
 
 def _unseen(key: PaneKey, problem: Problem) -> dict[str, Any]:
-    """The shape of a pane whose herdr does not answer."""
+    """The shape of a pane whose session does not answer."""
     from lettafast.binding.advice import ADVICE
     from lettafast.binding.verdict import Reason
 
     session, terminal = key
+    is_tmux = problem.body["type"].endswith(":tmux")
+    reason = Reason.TMUX_UNAVAILABLE if is_tmux else Reason.HERDR_UNAVAILABLE
     return {
         "session": session,
         "terminal": terminal,
         "href": f"/panes/{session}/{terminal}",
         "verdict": "terminal",
-        "reason": str(Reason.HERDR_UNAVAILABLE),
+        "reason": str(reason),
         "sentence": problem.body["detail"],
-        "advice": ADVICE[Reason.HERDR_UNAVAILABLE],
+        "advice": ADVICE[reason],
         "evidence": [],
         "checked_at": time.time(),
     }

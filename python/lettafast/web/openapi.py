@@ -21,7 +21,10 @@ _CURSOR: Json = {
 }
 _TEXT_MEMBERS = ("text", "ref", "size")
 _TOOL_MEMBERS = ("id", "name", "state", "input", "input_size", "output", "output_size")
-_SESSION = "`herdr-` and 16 hexadecimal digits of the SHA-256 of the socket's absolute path"
+_SESSION = (
+    "`herdr-` or `tmux-`, and 16 hexadecimal digits of the SHA-256 of the socket's absolute path"
+)
+_PROVIDER: Json = {"type": "string", "enum": ["herdr", "tmux"]}
 _TERMINAL = "the unpadded base64url of the terminal's id"
 
 
@@ -106,16 +109,30 @@ _SCHEMAS: Json = {
         sentence=_TEXT,
     ),
     "Range": _object(text=_TEXT, start=_NUMBER, end=_NUMBER, size=_NUMBER),
-    "Evidence": _object(rule=_TEXT, held=_FLAG, saw=_TEXT, sentence=_TEXT),
+    "Evidence": _object(
+        proof=_one_of("witnessed", "recorded"),
+        rule=_TEXT,
+        held=_FLAG,
+        reason=_or_null(_TEXT),
+        saw=_TEXT,
+        sentence=_TEXT,
+    ),
+    "Offer": {
+        **_object(home=_TEXT, command=_TEXT, file=_TEXT, folder=_TEXT),
+        "description": "what lets the lettas of a home folder say which conversation they show: "
+        "a command for a shell, the file that it installs, and where each letta then writes",
+    },
     "Pane": {
         **_object(
             ("agent_id", "conversation_id", "root", "proof", "reason", "sentence", "advice"),
+            provider=_PROVIDER,
             socket=_TEXT,
             pane_id=_TEXT,
             terminal_id=_TEXT,
             session={**_TEXT, "description": _SESSION},
             terminal={**_TEXT, "description": _TERMINAL},
             href=_TEXT,
+            offer=_or_null(_ref("Offer")),
             label=_or_null(_TEXT),
             title=_or_null(_TEXT),
             cwd=_or_null(_TEXT),
@@ -132,7 +149,8 @@ _SCHEMAS: Json = {
             evidence=_list(_ref("Evidence")),
             checked_at=_TIME,
         ),
-        "description": "bound to a conversation that is proven, or a terminal with the reason why",
+        "description": "bound to a conversation that is proven, or a terminal with the reason "
+        "why; a terminal with a conversation has no completed turn in it yet",
     },
     "Conversation": _object(
         agent=_TEXT,
@@ -212,7 +230,7 @@ _WORDS = {
     421: "a foreign Host",
     422: "a refused transcript, or one that cannot be read",
     431: "the headers are too long",
-    503: "herdr does not answer, or the server has no room",
+    503: "herdr or tmux does not answer, or the server has no room",
 }
 _ALWAYS = (400, 401, 403, 413, 414, 421, 431)
 
@@ -268,7 +286,7 @@ _EVENTS = _operation(
 del _EVENTS["responses"]["304"]
 
 _READ = (404, 409, 422, 503)
-_HERDR = (404, 503)
+_PANE_ALONE = (404, 503)
 
 DESCRIPTION: Json = {
     "openapi": "3.1.0",
@@ -281,14 +299,18 @@ DESCRIPTION: Json = {
     "security": [{"bearer": []}, {"cookie": []}],
     "paths": {
         "/api/panes": _get(
-            "Every pane of every herdr session, and the sessions that could not be reached",
+            "Every pane of herdr and tmux, and the sessions that could not be reached",
             _object(
                 panes=_list(_ref("Pane")),
-                unreachable=_list(_object(session=_TEXT, socket=_TEXT, reason=_TEXT, saw=_TEXT)),
+                unreachable=_list(
+                    _object(
+                        provider=_PROVIDER, session=_TEXT, socket=_TEXT, reason=_TEXT, saw=_TEXT
+                    )
+                ),
             ),
             [],
         ),
-        "/api/panes/{session}/{terminal}": _get("One pane", _ref("Pane"), _PANE, _HERDR),
+        "/api/panes/{session}/{terminal}": _get("One pane", _ref("Pane"), _PANE, _PANE_ALONE),
         "/api/panes/{session}/{terminal}/conversation": _get(
             "A page of the conversation that the pane is proven to show, or its terminal's text",
             {"anyOf": [_ref("Page"), _ref("Scrollback")]},

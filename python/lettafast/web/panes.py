@@ -1,36 +1,48 @@
-"""herdr's panes and the verdicts on them, through one binder in a thread of its own."""
+"""Panes and the verdicts on them, through one binder in a thread of its own."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lettafast.binding.names import session_name, terminal_name
-from lettafast.errors import HerdrError
+from lettafast.errors import ProviderError, TmuxReason
 from lettafast.records import Mode
 
 from .jsons import clean
+from .offer import is_mod_missing, offer_for
 from .places import Place, quoted
 from .problems import Problem
 from .workers import Workers
 
 if TYPE_CHECKING:  # needs the extra `binding`
-    from lettafast.binding import Binder, BoundPane
-    from lettafast.herdr.client import Herdr
+    from lettafast.binding import Binder, BoundPane, Provider
 
 PaneKey: TypeAlias = tuple[str, str]
 """A session's and a terminal's name, as in addresses."""
 
 
 @dataclass(frozen=True, slots=True)
+class ShownPane:
+    """A pane as it was looked at, and as it is told."""
+
+    bound: BoundPane
+    shape: Mapping[str, Any]
+    """The members of the pane and of the verdict on it, the address of its page (`href`), and
+    what would help it (`offer`, or None)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """Panes of every session at one moment."""
 
-    panes: Mapping[PaneKey, BoundPane] = field(default_factory=dict)
-    """Those that a verdict was asked for, in herdr's order; perhaps more."""
+    panes: Mapping[PaneKey, ShownPane] = field(default_factory=dict)
+    """Those that a verdict was asked for, in their providers' order; perhaps more."""
     unreachable: Sequence[Mapping[str, Any]] = ()
     """Sessions that are there and could not be asked."""
 
@@ -44,7 +56,7 @@ class Panes:
     def __init__(self, binder: Binder | None) -> None:
         self._binder = binder
         self._worker = Workers(1, "lettafast-panes")
-        self._sessions: dict[str, Herdr] = {}
+        self._sessions: dict[str, Provider] = {}
         """Every session that was ever seen, by its name."""
         self._wanted: set[PaneKey | None] = set()
         """What the next look makes verdicts on; None is every pane."""
@@ -60,8 +72,8 @@ class Panes:
             self._next = asyncio.ensure_future(self._look_after(self._running))
         return await asyncio.shield(self._next)
 
-    async def find(self, key: PaneKey) -> BoundPane:
-        """One pane, looked at now. Raises `Problem`: 404, or 503 where herdr does not answer."""
+    async def find(self, key: PaneKey) -> ShownPane:
+        """One pane, looked at now. Raises `Problem`: 404, or 503 where nobody answers."""
         look = await self.look([key])
         if is_passing(look.panes.get(key)):
             look = await self.look([key])
@@ -75,21 +87,24 @@ class Panes:
         session, _ = key
         for unseen in look.unreachable:
             if unseen["session"] == session:
-                return _away(unseen["saw"], unseen["reason"], None)
-        herdr = self._sessions.get(session)
-        if herdr is not None:
+                return _away(unseen["provider"], unseen["saw"], unseen["reason"], None)
+        provider = self._sessions.get(session)
+        if provider is not None:
             try:
-                await self._worker.run(herdr.ping)
-            except HerdrError as error:
-                return _away(str(error), str(error.reason), error.hint)
-        return Problem(HTTPStatus.NOT_FOUND, "unknown_pane", "no herdr session has such a pane")
+                await self._worker.run(provider.panes)
+            except ProviderError as error:
+                # A tmux ends with its last pane, and herdr comes again with all that it had.
+                if error.reason is not TmuxReason.NO_SERVER:
+                    return _away(provider.name, str(error), str(error.reason), error.hint)
+        return Problem(HTTPStatus.NOT_FOUND, "unknown_pane", "no session has such a pane")
 
-    async def scrollback(self, bound: BoundPane) -> str | None:
-        """The pane's terminal text without escape sequences; None where herdr does not tell it."""
-        herdr = self._sessions[session_name(bound.pane.socket)]
+    async def scrollback(self, shown: ShownPane) -> str | None:
+        """The pane's terminal text without escape sequences; None where it is not told."""
+        pane = shown.bound.pane
+        provider = self._sessions[session_name(pane.provider, pane.socket)]
         try:
-            return (await self._worker.run(herdr.read, bound.pane.pane_id)).text
-        except HerdrError:
+            return await self._worker.run(provider.terminal_text, pane)
+        except ProviderError:
             return None
 
     def close(self, until: float) -> None:
@@ -105,60 +120,74 @@ class Panes:
         return await self._worker.run(self._look, wanted)
 
     def _look(self, wanted: set[PaneKey | None]) -> Look:
-        from lettafast.binding import BoundPane
-
         binder = self._binder
         assert binder is not None  # noqa: S101 - `look` asked
         world = binder.look()
+        is_missing = functools.cache(is_mod_missing)
         panes = {}
         for seen in world.panes:
-            key = session_name(seen.pane.socket), terminal_name(seen.pane.terminal_id)
+            session = session_name(seen.pane.provider, seen.pane.socket)
+            key = session, terminal_name(seen.pane.terminal_id)
             if key in wanted or None in wanted:
-                panes[key] = BoundPane(seen.pane, binder.verdict(world, seen))
+                bound = binder.bound(world, seen)
+                panes[key] = ShownPane(bound, _shape_of(bound, is_missing))
         binder.memory.prune()
-        for herdr in binder.sessions():
-            self._sessions[session_name(herdr.socket)] = herdr
+        for provider in (*world.answered, *world.unseen):
+            self._sessions[session_name(provider.name, provider.socket)] = provider
         unreachable = tuple(
             clean(
                 {
-                    "session": session_name(socket),
-                    "socket": socket,
+                    "provider": provider.name,
+                    "session": session_name(provider.name, provider.socket),
+                    "socket": provider.socket,
                     "reason": str(problem.reason),
                     "saw": problem.saw,
                 }
             )
-            for socket, problem in world.unseen.items()
+            for provider, problem in world.unseen.items()
         )
         return Look(panes, unreachable)
 
 
-def shape_of(bound: BoundPane) -> dict[str, Any]:
-    """The members of a pane and of the verdict on it, and the address of its page."""
-    from lettafast.binding.shape import pane_shape
-
-    shape = pane_shape(bound)
-    shape["href"] = f"/panes/{quoted(shape['session'])}/{quoted(shape['terminal'])}"
-    return shape
-
-
-def is_passing(bound: BoundPane | None) -> bool:
+def is_passing(shown: ShownPane | None) -> bool:
     """Whether the look met something that was just being written: the next one may know more."""
     from lettafast.binding.verdict import Reason
 
     passing = (Reason.CHANGED_WHILE_READING, Reason.RECORD_CHANGED, Reason.STORE_CHANGED)
-    return bound is not None and getattr(bound.verdict, "reason", None) in passing
+    return shown is not None and getattr(shown.bound.verdict, "reason", None) in passing
 
 
-def place_of(bound: BoundPane, mode: Mode) -> Place | None:
+def place_of(shown: ShownPane, mode: Mode) -> Place | None:
     """The transcript that the pane is proven to show; None where it shows its terminal."""
     from lettafast.binding.verdict import Bound
 
-    verdict = bound.verdict
+    verdict = shown.bound.verdict
     if not isinstance(verdict, Bound):
         return None
     return Place(verdict.root, verdict.agent_id, verdict.conversation_id, mode)
 
 
-def _away(detail: str, reason: str, hint: str | None) -> Problem:
+def witness_of(shown: ShownPane) -> str | None:
+    """Where the pane's letta says what it shows, if it says so; None where no letta is known."""
+    from lettafast.binding.witness_file import FOLDER
+
+    letta = shown.bound.letta
+    home = "" if letta is None else (letta.environ or {}).get("HOME", "")
+    if letta is None or not letta.same_user or not os.path.isabs(home):
+        return None
+    return os.path.join(home, FOLDER, f"{letta.identity.pid}.json")
+
+
+def _shape_of(bound: BoundPane, is_missing: Callable[[str], bool]) -> Mapping[str, Any]:
+    from lettafast.binding.shape import pane_shape
+
+    shape = pane_shape(bound)
+    offer = offer_for(bound, is_missing)
+    shape["href"] = f"/panes/{quoted(shape['session'])}/{quoted(shape['terminal'])}"
+    shape["offer"] = None if offer is None else clean(asdict(offer))
+    return shape
+
+
+def _away(provider: str, detail: str, reason: str, hint: str | None) -> Problem:
     more: dict[str, Any] = {"hint": hint} if hint else {}
-    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "herdr", detail, reason=reason, **more)
+    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, provider, detail, reason=reason, **more)

@@ -8,12 +8,13 @@ from typing import Any
 
 from lettafast.errors import (
     CursorError,
-    HerdrError,
     HistoryChanged,
     LettafastError,
+    ProviderError,
     RefError,
     SourceError,
     SourceReason,
+    TmuxError,
     TranscriptRefused,
 )
 
@@ -38,6 +39,7 @@ _TITLES = {
     "refused": "The transcript is refused",
     "unreadable": "The transcript cannot be read",
     "herdr": "herdr cannot be reached",
+    "tmux": "tmux cannot be reached",
     "busy": "The server has no room for this now",
     "internal": "A bug in lettafast",
 }
@@ -112,8 +114,9 @@ def _place(error: LettafastError) -> tuple[HTTPStatus, str]:
         return HTTPStatus.CONFLICT, "history_changed"
     if isinstance(error, TranscriptRefused):
         return HTTPStatus.UNPROCESSABLE_ENTITY, "refused"
-    if isinstance(error, HerdrError):
-        return HTTPStatus.SERVICE_UNAVAILABLE, "herdr"
+    if isinstance(error, ProviderError):
+        kind = "tmux" if isinstance(error, TmuxError) else "herdr"
+        return HTTPStatus.SERVICE_UNAVAILABLE, kind
     if isinstance(error, NotWritten):
         return HTTPStatus.NOT_FOUND, "not_written"
     if isinstance(error, SourceError):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -34,7 +34,7 @@ from .library import Library
 from .limits import WebLimits
 from .live import Live
 from .openapi import DESCRIPTION
-from .panes import PaneKey, Panes, place_of, shape_of
+from .panes import PaneKey, Panes, ShownPane, place_of
 from .places import Place, quoted
 from .problems import Problem, problem_of
 from .queries import Query
@@ -42,9 +42,6 @@ from .reading import Reading, read_page
 from .shelf import Shelf
 from .views import ConversationView, IndexView, PaneView, State
 from .workers import Workers
-
-if TYPE_CHECKING:  # needs the extra `binding`
-    from lettafast.binding import BoundPane
 
 _PAGE = ("before", "after", "limit", "mode")
 _CONTENT = ("ref", "part", "start", "length", "mode")
@@ -96,9 +93,14 @@ class Routes:
         """`GET /`."""
         look = await self._panes.look()
         listing = await self._library.newest(self._limits.conversations)
+        # A tmux may have many panes, and those with an agent are what one comes for.
+        panes = sorted(
+            (shown.shape for shown in look.panes.values()), key=lambda pane: pane["agent"] is None
+        )
         view = IndexView(
-            panes=[shape_of(bound) for bound in look.panes.values()],
+            panes=panes,
             unreachable=look.unreachable,
+            offers=_offers(panes),
             conversations=listing.conversations,
             root=file_name(self._library.root),
             note=self._note,
@@ -123,21 +125,21 @@ class Routes:
 
     async def pane_page(self, request: Request) -> Response:
         """`GET /panes/{session}/{terminal}`."""
-        bound, place, address = await self._pane(request)
+        pane, place, address = await self._pane(request)
         if place is None:
-            view = await self._pane_view(bound, address, None)
+            view = await self._pane_view(pane, address, None)
             return html_response(await self._workers.run(pages.pane_page, view))
-        shown, status, _ = await self._view(request, place, address, _judged(bound))
-        view = await self._pane_view(bound, address, shown)
+        shown, status, _ = await self._view(request, place, address, _judged(pane))
+        view = await self._pane_view(pane, address, shown)
         return html_response(await self._workers.run(pages.pane_page, view), status=status)
 
     async def pane_turns(self, request: Request) -> Response:
         """`GET /panes/{session}/{terminal}/turns`."""
-        bound, place, address = await self._pane(request)
+        pane, place, address = await self._pane(request)
         if place is None:
-            view = await self._pane_view(bound, address, None)
+            view = await self._pane_view(pane, address, None)
             return html_response(await self._workers.run(pages.scrollback_fragment, view))
-        reading = await self._read(request, place, _judged(bound))
+        reading = await self._read(request, place, _judged(pane))
         shown = await self._read_view(place, address, reading)
         return await self._page(request, shown, HTTPStatus.OK, reading.data, pages.turns_fragment)
 
@@ -147,25 +149,25 @@ class Routes:
         """`GET /api/panes`."""
         Query(request)
         look = await self._panes.look()
-        shapes = [shape_of(bound) for bound in look.panes.values()]
+        shapes = [shown.shape for shown in look.panes.values()]
         return json_response(request, {"panes": shapes, "unreachable": look.unreachable})
 
     async def pane(self, request: Request) -> Response:
         """`GET /api/panes/{session}/{terminal}`."""
         Query(request)
-        return json_response(request, shape_of(await self._panes.find(_pane_key(request))))
+        return json_response(request, (await self._panes.find(_pane_key(request))).shape)
 
     async def pane_conversation(self, request: Request) -> Response:
         """`GET /api/panes/{session}/{terminal}/conversation`."""
         Query(request, *_PAGE)
-        bound, place, address = await self._pane(request)
+        pane, place, address = await self._pane(request)
         if place is not None:
-            reading = await self._read(request, place, _judged(bound))
+            reading = await self._read(request, place, _judged(pane))
             return data_response(request, reading.data, _next(address, place, reading))
-        shape = shape_of(bound)
+        shape = pane.shape
         said = {
             "source": "scrollback",
-            "text": await self._panes.scrollback(bound),
+            "text": await self._panes.scrollback(pane),
             "reason": shape["reason"],
             "sentence": shape["sentence"],
         }
@@ -174,10 +176,10 @@ class Routes:
     async def pane_content(self, request: Request) -> Response:
         """`GET /api/panes/{session}/{terminal}/conversation/content`."""
         Query(request, *_CONTENT)
-        bound, place, _ = await self._pane(request)
+        pane, place, _ = await self._pane(request)
         if place is None:
             raise Problem(HTTPStatus.NOT_FOUND, "ref", "the pane shows its terminal's text")
-        return await self._content(request, place, _judged(bound))
+        return await self._content(request, place, _judged(pane))
 
     async def conversations(self, request: Request) -> Response:
         """`GET /api/conversations`."""
@@ -248,14 +250,14 @@ class Routes:
             f"/conversations/{where}", f"/api/conversations/{where}", f"conversation:{where}"
         )
 
-    async def _pane(self, request: Request) -> tuple[BoundPane, Place | None, _Address]:
+    async def _pane(self, request: Request) -> tuple[ShownPane, Place | None, _Address]:
         """The pane as it is now; what it is bound to, read as the request says."""
         mode = _mode(request)
         key = _pane_key(request)
-        bound = await self._panes.find(key)
+        pane = await self._panes.find(key)
         where = "/".join(map(quoted, key))
         address = _Address(f"/panes/{where}", f"/api/panes/{where}/conversation", f"pane:{where}")
-        return bound, place_of(bound, mode), address
+        return pane, place_of(pane, mode), address
 
     async def _read(self, request: Request, place: Place, judged: FileId | None = None) -> Reading:
         """A page as the query says; `judged` is the file that it must be of."""
@@ -338,10 +340,10 @@ class Routes:
         )
 
     async def _pane_view(
-        self, bound: BoundPane, address: _Address, shown: ConversationView | None
+        self, pane: ShownPane, address: _Address, shown: ConversationView | None
     ) -> PaneView:
-        shape = shape_of(bound)
-        text = None if shown else await self._panes.scrollback(bound)
+        shape = pane.shape
+        text = None if shown else await self._panes.scrollback(pane)
         return PaneView(
             session=shape["session"],
             terminal=shape["terminal"],
@@ -367,6 +369,16 @@ class Routes:
         return html_response(await self._workers.run(write, view), tag)
 
 
+def _offers(panes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each offer once: the lettas of one home have the same."""
+    found: dict[str, dict[str, Any]] = {}
+    for pane in panes:
+        if pane["offer"] is not None:
+            command = pane["offer"]["command"]
+            found.setdefault(command, {"offer": pane["offer"], "lettas": 0})["lettas"] += 1
+    return list(found.values())
+
+
 def _mode(request: Request) -> Any:
     return Query(request, *_PAGE, *_CONTENT).mode()
 
@@ -375,8 +387,8 @@ def _pane_key(request: Request) -> PaneKey:
     return request.path_params["session"], request.path_params["terminal"]
 
 
-def _judged(bound: BoundPane) -> FileId | None:
-    return getattr(bound.verdict, "file", None)
+def _judged(pane: ShownPane) -> FileId | None:
+    return getattr(pane.bound.verdict, "file", None)
 
 
 def _check_file(transcript: Transcript, judged: FileId | None) -> None:

@@ -70,8 +70,7 @@ class PaneView:
     session: str
     terminal: str
     pane: Mapping[str, Any]
-    """`binding.shape.pane_shape` with `session`, `terminal` and `href`: names, verdict, evidence,
-    advice."""
+    """`ShownPane.shape`: names, verdict, evidence, advice, offer."""
     conversation: ConversationView | None
     """None where the pane shows its terminal."""
     scrollback: str | None
@@ -90,9 +89,11 @@ class IndexView:
     """The start page."""
 
     panes: Sequence[Mapping[str, Any]]
-    """`pane_shape` with `session`, `terminal` and `href` each."""
+    """`ShownPane.shape` each."""
     unreachable: Sequence[Mapping[str, Any]]
-    """herdr sessions that could not be asked: `socket` and `saw`."""
+    """Sessions that could not be asked: `provider`, `socket` and `saw`."""
+    offers: Sequence[Mapping[str, Any]]
+    """What would help panes: an `offer`, as panes have it, and how many `lettas` it is for."""
     conversations: Sequence[Mapping[str, Any]]
     """Newest first: agent, conversation, title, state (`present`, `empty`, `missing` or
     `unreadable`, as `lettafast list` says), size (bytes), mtime (Unix seconds), href (None where

@@ -1,7 +1,7 @@
-"""Threads for what blocks: reading files, asking herdr.
+"""Threads for what blocks: reading files, asking herdr and tmux.
 
-Daemon threads: one that waits for a herdr that does not answer must not keep the
-program from ending.
+Daemon threads: one that waits for who does not answer must not keep the program from
+ending.
 """
 
 from __future__ import annotations

@@ -17,8 +17,20 @@ from playwright.sync_api import Browser, sync_playwright
 import talks
 from served import served
 from sites import Site
+from support import ROOT
 
+AXE = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = os.environ.get("LETTAFAST_CHROMIUM") or shutil.which("chromium")
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The program that checks accessibility."""
+    if not AXE.exists():
+        if os.environ.get("CI"):
+            pytest.fail("axe-core is missing: `make test-browser` fetches it")
+        pytest.skip("axe-core is missing: `make test-browser` fetches it")
+    return AXE.read_text("utf-8")
 
 
 @pytest.fixture(scope="module")  # its event loop would be in the way of others

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 import talks
-from support import ROOT, user
-from waiting import open_all
+from support import user
+from waiting import open_all, violations
 
-AXE = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS = {"desk": {"width": 1100, "height": 800}, "phone": {"width": 375, "height": 700}}
-RUN = """async () => {
-  const found = await axe.run(document, {resultTypes: ['violations']});
-  return found.violations.map(one => [one.id, ...one.nodes.map(node => node.html).slice(0, 4)]);
-}"""
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    if not AXE.exists():
-        if os.environ.get("CI"):
-            pytest.fail("axe-core is missing: `make test-browser` fetches it")
-        pytest.skip("axe-core is missing: `make test-browser` fetches it")
-    return AXE.read_text("utf-8")
-
-
-def violations(page: Page, axe: str) -> list[Any]:
-    page.evaluate(axe)
-    return page.evaluate(RUN)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -109,6 +109,7 @@ def test_a_replaced_transcript_is_told_and_loaded_again(site: Any, keep: Any) ->
     expect(page.get_by_text("old words").last).to_be_visible()
     notice.get_by_role("button", name="Load it again").click()
     expect(page.get_by_text("other words").last).to_be_visible()
+    page.wait_for_timeout(500)  # by then the tab that asks for all has told again what it knows
     expect(notice).to_have_count(0)
     append(path, assistant("follows on"))
     expect(page.get_by_text("follows on")).to_be_visible()
@@ -204,9 +205,9 @@ def test_a_pane_switches_by_itself(browser: Any, tmp_path: pathlib.Path) -> None
             page.get_by_text("prompt 0 of local-conv-1").last.wait_for()
             why = page.get_by_role("region", name="What this pane shows, and why")
             expect(why).to_contain_text("Bound")
-            expect(why.locator(".evidence")).to_be_hidden()
+            expect(why.locator(".evidence").first).to_be_hidden()
             why.get_by_text("Evidence").click()
-            expect(why.locator(".evidence .held")).to_have_count(6)
+            expect(why.locator(".evidence").first.locator(".held")).to_have_count(6)
             live(page)
             transcript = root / AGENT / "local-conv-1" / "transcript.jsonl"
             append(transcript, assistant("live in the pane"))

@@ -1,4 +1,4 @@
-"""Waiting for a page, without the evaluation of text that the pages' policy forbids."""
+"""Waiting for a page and checking it, without the evaluation of text that its policy forbids."""
 
 from __future__ import annotations
 
@@ -12,6 +12,18 @@ OPEN = """() => {
   for (const one of document.querySelectorAll('details')) one.open = true;
   for (const one of document.querySelectorAll('.page')) one.style.contentVisibility = 'visible';
 }"""
+
+AXE = """async () => {
+  const found = await axe.run(document, {resultTypes: ['violations']});
+  return found.violations.map(one => [one.id, ...one.nodes.map(node => node.html).slice(0, 4)]);
+}"""
+
+
+def violations(page: Page, axe: str) -> list[Any]:
+    """What `axe`, the program, finds wrong for readers who do not see the page or use no mouse."""
+    page.evaluate(axe)
+    found: list[Any] = page.evaluate(AXE)
+    return found
 
 
 def open_all(page: Page) -> None:

@@ -375,6 +375,16 @@ function onHistoryChanged() {
   );
 }
 
+// The server refuses what comes behind an end of another history.
+async function checkHistory() {
+  if (!end()) return;
+  try {
+    await askHtml(address(facts().turns, { after: end(), limit: 1 }));
+  } catch (error) {
+    onRefusal(error);
+  }
+}
+
 function onRefused(problem) {
   const lenient = make("a", { class: "button", href: `${facts().here}?mode=lenient` }, "Read it leniently");
   notice(
@@ -401,7 +411,8 @@ function onNoToken() {
 
 const EVENTS = ["grown", "history_changed", "refused", "missing", "verdict", "pane_closed"];
 
-function onEvent(type, data) {
+// What is told again, to a tab that begins to listen, may be of before its page was made.
+function onEvent(type, data, isAgain = false) {
   if (facts().kind === "index") return type === "verdict" && onListedVerdict(data);
   if (data.watch !== facts().watch) return undefined;
   const isShown = Boolean(turnsBox());
@@ -411,7 +422,8 @@ function onEvent(type, data) {
       if (!data.cursor || facts().shows === "terminal") return undefined;
       return isShown ? catchUp(data.cursor) : swap();
     case "history_changed":
-      return isShown ? onHistoryChanged() : swap();
+      if (!isShown) return swap();
+      return isAgain ? checkHistory() : onHistoryChanged();
     case "refused":
       if (isShown) return onRefused(data.problem ?? {});
       return facts().state === "refused" || facts().shows === "terminal" ? undefined : swap();
@@ -433,10 +445,14 @@ function isSameVerdict(pane, known) {
   );
 }
 
+const isSameOffer = (pane, known) => (pane.offer?.command ?? "") === known.offer;
+
 async function onVerdict(pane) {
   dropNotice("closed");
-  if (isSameVerdict(pane, facts())) return;
+  const isSame = isSameVerdict(pane, facts());
+  if (isSame && isSameOffer(pane, facts())) return;
   await swap();
+  if (isSame) return;
   say(pane.verdict === "bound" ? "The pane shows a conversation now" : `Terminal: ${pane.sentence}`);
 }
 
@@ -444,7 +460,7 @@ let listTimer = 0;
 
 function onListedVerdict(data) {
   const row = all("[data-watch]").find((found) => found.dataset.watch === data.watch);
-  if (row && isSameVerdict(data.pane, row.dataset)) return;
+  if (row && isSameVerdict(data.pane, row.dataset) && isSameOffer(data.pane, row.dataset)) return;
   clearTimeout(listTimer);
   listTimer = setTimeout(swap, 300);
 }
@@ -548,7 +564,8 @@ class SharedFeed {
   }
 
   #tell({ type, data, to }) {
-    if ((to ?? this.#tab) === this.#tab && this.#watches.includes(data.watch)) onEvent(type, data);
+    if ((to ?? this.#tab) !== this.#tab || !this.#watches.includes(data.watch)) return;
+    onEvent(type, data, to !== undefined);
   }
 
   #lead() {
@@ -1039,6 +1056,7 @@ function onClick(event) {
     "find-close": closeFind,
     copy: () => copy(markdownOf(pressed.closest(".turn")), pressed),
     raw: () => showRaw(pressed),
+    "copy-command": () => copy(one("code", pressed.parentElement).textContent, pressed),
   };
   if (pressed) acts[pressed.dataset.do]?.();
   const link = event.target.closest?.("#older");
