@@ -59,6 +59,19 @@ def test_each_class_has_a_docstring(name: str) -> None:
             assert inspect.getdoc(method), f"{name}.{inner}"
 
 
+def test_what_receipts_offers_is_described() -> None:
+    from lettafast import receipts
+
+    for name in receipts.__all__:
+        value = getattr(receipts, name)
+        if callable(value):
+            assert (value.__doc__ or "").strip(), name
+            assert not value.__doc__.startswith(f"{name}("), name
+        if dataclasses.is_dataclass(value):
+            assert value.__dataclass_params__.frozen, name
+            assert hasattr(value, "__slots__"), name
+
+
 def test_functions_have_docstrings() -> None:
     assert lettafast.open_transcript.__doc__
     assert lettafast.__doc__
@@ -114,6 +127,11 @@ def test_exit_codes_and_hints() -> None:
         "CursorError": 2,
         "RefError": 2,
         "BackendError": 2,
+        "ReceiptError": 2,
+        "ExpectedStateError": 2,
+        "MetadataError": 2,
+        "SigningKeyError": 2,
+        "EnvelopeError": 10,
         "InternalError": 70,
     }
     for name, code in codes.items():

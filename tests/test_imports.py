@@ -31,17 +31,70 @@ ALLOWED = {
 # What the pure modules of `binding` may import of the package; they decide and read nothing.
 DECIDES = {
     "arguments": {"binding.facts", "binding.ids"},
+    "decide": {
+        "binding.facts",
+        "binding.proof",
+        "binding.rules",
+        "binding.verdict",
+        "binding.witnessed",
+    },
     "facts": {"binding.verdict", "herdr.records", "records"},
     "ids": set(),
     "places": {"binding.facts", "binding.verdict", "paths"},
+    "proof": {"binding.facts", "binding.verdict"},
     "rules": {
         "binding.arguments",
         "binding.facts",
         "binding.ids",
+        "binding.proof",
         "binding.verdict",
         "herdr.records",
     },
     "verdict": {"errors", "records", "store", "transcript"},
+    "witnessed": {
+        "binding.facts",
+        "binding.ids",
+        "binding.proof",
+        "binding.rules",
+        "binding.verdict",
+    },
+}
+# Likewise for `receipts`: what the verdict follows from. Of `expected` they take the type alone.
+JUDGES = {
+    "accumulator": {"calls", "fragments", "reports", "strict_json"},
+    "calls": {"fragments", "strict_json"},
+    "checks_answers": {"history", "judgement", "log", "plan", "replay", "strict_json"},
+    "checks_calls": {"calls", "gate", "judgement", "plan", "replay", "strict_json"},
+    "checks_run": {"judgement", "log", "plan", "replay", "strict_json"},
+    "checks_seed": {"checks_calls", "judgement", "plan", "replay"},
+    "checks_session": {"accumulator", "judgement", "replay", "reports"},
+    "fragments": {"strict_json"},
+    "frame": {"strict_json"},
+    "gate": {"fragments", "plan", "strict_json"},
+    "history": {"accumulator", "fragments", "log", "replay", "strict_json"},
+    "judgement": {"expected"},
+    "junit": {"judgement"},
+    "log": {"frame", "strict_json"},
+    "metadata": set(),
+    "plan": {"expected"},
+    "published": {"judgement"},
+    "replay": {"accumulator", "gate", "log", "plan"},
+    "statement": {"expected", "frame", "judgement", "plan", "strict_json"},
+    "reports": {"calls"},
+    "strict_json": set(),
+    "verify": {
+        "accumulator",
+        "checks_answers",
+        "checks_calls",
+        "checks_run",
+        "checks_seed",
+        "checks_session",
+        "frame",
+        "judgement",
+        "log",
+        "plan",
+        "replay",
+    },
 }
 # What reads the world: none of it is for what only decides.
 WORLD = {"os", "socket", "psutil", "subprocess", "pathlib", "io", "time", "sys", "asyncio"}
@@ -137,18 +190,36 @@ def test_what_decides_on_panes_reads_nothing() -> None:
     for name, allowed in DECIDES.items():
         path = pathlib.Path("binding", f"{name}.py")
         assert modules(path) - allowed == set(), path
-        assert not WORLD & {found.split(".")[0] for found in imports(path)}, path
-        calls = [node.func for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
-        called = {call.id for call in calls if isinstance(call, ast.Name)}
-        assert not called & {"open", "__import__", "exec", "eval", "import_module"}, path
+        assert_reads_nothing(path)
+
+
+def test_what_judges_runs_reads_nothing() -> None:
+    for name, siblings in JUDGES.items():
+        path = pathlib.Path("receipts", f"{name}.py")
+        everywhere = {"binding.strict_json", "errors", "visible"}
+        allowed = {*everywhere, *(f"receipts.{sibling}" for sibling in siblings)}
+        assert modules(path) - allowed == set(), path
+        assert_reads_nothing(path)
+        for node in tree(path).body:
+            if isinstance(node, ast.ImportFrom):  # a type is imported for the type checker alone
+                assert node.module != "expected", path
+
+
+def assert_reads_nothing(path: pathlib.Path) -> None:
+    assert not WORLD & {found.split(".")[0] for found in imports(path)}, path
+    calls = [node.func for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+    called = {call.id for call in calls if isinstance(call, ast.Name)}
+    assert not called & {"open", "__import__", "exec", "eval", "import_module"}, path
 
 
 def test_facts_go_one_way() -> None:
     """Nothing that is read from the world needs the rules, but for what puts facts together."""
-    assert {"binding.rules", "binding.facts"} <= modules(pathlib.Path("binding/gather.py"))
+    rules = {"binding.rules", "binding.witnessed"}
+    assert rules < modules(pathlib.Path("binding/gather.py"))
+    needs = {"__init__", "bind", "decide", "gather", "witnessed"}
     for path in FILES:
-        if path.parts[0] == "binding" and path.stem not in ("__init__", "bind", "gather", "rules"):
-            assert "binding.rules" not in modules(path), path
+        if path.parts[0] == "binding" and path.stem not in needs:
+            assert not rules & modules(path), path
         if path.parts[0] == "herdr":
             assert "binding" not in ours(path), path
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from lettafast.cli import _COMMANDS
+from lettafast.cli.receipt import _ACTIONS
 
 HEAD = """\
 # The command line
@@ -35,6 +36,7 @@ def page() -> str:
     """The whole page."""
     sections = [("lettafast", help_of())]
     sections += [(f"lettafast {name}", help_of(name)) for name in _COMMANDS]
+    sections += [(f"lettafast receipt {name}", help_of("receipt", name)) for name in _ACTIONS]
     return HEAD + "".join(f"\n## {title}\n\n```text\n{text}```\n" for title, text in sections)
 
 

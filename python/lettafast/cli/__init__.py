@@ -10,6 +10,7 @@ from lettafast import __version__
 from lettafast.errors import LettafastError
 
 from . import (
+    bind,
     check,
     content,
     doctor,
@@ -19,8 +20,10 @@ from . import (
     output,
     page,
     panes,
+    receipt,
     serve,
     show,
+    witness,
 )
 from .status import INTERRUPTED, LOST_READER, UNREACHABLE
 from .usage import UsageError
@@ -36,6 +39,7 @@ exit status:
   1  the answer is no: refused, or the history changed
   2  the command is wrong: usage, cursor, ref, range, backend
   3  something could not be read or written
+  10 to 13  a verdict of `lettafast receipt`
 
 environment:
   LETTA_TRANSCRIPT_ROOT  the store (default: ~/.letta/transcripts)
@@ -64,7 +68,10 @@ _COMMANDS: dict[str, _Command] = {
     "list": listing,
     "panes": panes,
     "explain": explain,
+    "bind": bind,
+    "receipt": receipt,
     "serve": serve,
+    "witness": witness,
     "doctor": doctor,
 }
 
