@@ -16,6 +16,9 @@ sys.path.insert(0, os.path.dirname(__file__))
 
 from letta_code import ANSWERING, Conversation, Home, tui, wait_until
 from letta_world import World
+from lettafast.binding import Binder, HerdrPanes, Memory
+from lettafast.herdr.client import Herdr
+from scenes import Scene
 from scripted_model import serving
 from stage import OLDER, Stage, install
 
@@ -80,3 +83,19 @@ def fresh(request: pytest.FixtureRequest, world: World) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture
+def binder(world: World, tmp_path: Path) -> Iterator[Binder]:
+    """A binder that has seen nothing yet; this machine's own herdr is not looked for."""
+    here = {"HOME": str(world.home.home), "TMUX_TMPDIR": str(tmp_path)}
+    with Binder(
+        [HerdrPanes(Herdr(world.stage.path))], here, Memory(str(tmp_path / "state"))
+    ) as binder:
+        yield binder
+
+
+@pytest.fixture
+def scene(request: pytest.FixtureRequest, world: World, binder: Binder) -> Scene:
+    name = request.node.name.removeprefix("test_").replace("_", " ")
+    return Scene(name, world, binder)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
@@ -60,6 +61,24 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
         {"reasoning": STRANGE, "text": STRANGE, "calls": [_bash("printf '\\360\\237\\230\\200'")]},
         {"text": "Strange."},
     ],
+    "SCN:slow": [{"text": "Late.", "wait": 15.0}],
+    "SCN:write": [{"text": "Writing.", "calls": [_bash("touch written")]}, {"text": "Written."}],
+    "SCN:subagent": [
+        {
+            "text": "Asking another.",
+            "calls": [
+                {
+                    "name": "Agent",
+                    "arguments": {
+                        "subagent_type": "general-purpose",
+                        "description": "a subagent",
+                        "prompt": "SCN:plain for a subagent",
+                    },
+                }
+            ],
+        },
+        {"text": "Asked."},
+    ],
     "SCN:split": [{"text": PARAGRAPHS, "chunk": 200}],
     "SCN:long": [{"text": LONG_TEXT}],
 }
@@ -84,8 +103,21 @@ def answer(body: dict[str, Any]) -> dict[str, Any]:
     return {"text": "ok"}
 
 
+Answer = Callable[[dict[str, Any]], dict[str, Any]]
+"""The step that is the model's answer to a request."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answer = answer
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server: _Server
 
     def log_message(self, *_: object) -> None:
         pass
@@ -96,7 +128,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        step = answer(body)
+        step = self.server.answer(body)
+        time.sleep(step.get("wait", 0.0))
         calls = [
             {
                 "index": at,
@@ -148,10 +181,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[str]:
+def serving(answer: Answer = answer) -> Iterator[str]:
     """Serves on a free port of loopback; yields the base URL."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
+    server = _Server(answer)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from double import HerdrDouble
 from letta_code import STARTING, wait_until
+from lettafast import witness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,9 +53,9 @@ OLDER = 2.3
 
 
 def install(home: Home) -> None:
-    """The reporting hook, the local backend, and a title that is the conversation's id.
+    """The reporting hook, the witness, the local backend, and a title that is an id.
 
-    The title is how a test knows what is on the screen; lettafast is not told of it.
+    The title is how a test knows which conversation is on the screen; lettafast is not told.
     """
     hook = home.home / "report.py"
     hook.write_text(HOOK)
@@ -64,6 +65,7 @@ def install(home: Home) -> None:
     settings["hooks"] = {"SessionStart": [{"hooks": [command]}]}
     settings["windowTitle"] = {"items": ["thread-id"]}
     path.write_text(json.dumps(settings))
+    witness.install(str(home.home))
     subprocess.run(
         [home.letta, "backend", "local"],
         env=home.environ,
@@ -124,11 +126,13 @@ class Screen:
     def enter(self) -> None:
         self._stage.tmux("send-keys", "-t", self._name, "Enter")
 
-    def start(self, *arguments: str, conversation: str | None = None) -> None:
-        """Starts letta and waits until it shows a conversation and takes input."""
+    def start(
+        self, *arguments: str, conversation: str | None = None, program: str | Path = ""
+    ) -> None:
+        """Starts letta, or `program`, and waits until it shows a conversation and takes input."""
         # What an earlier letta left on the screen and in the title is not waited for.
         clear = r"clear; printf '\033]0;shell\007'; "
-        self.type(clear + shlex.join([self._stage.home.letta, *arguments]))
+        self.type(clear + shlex.join([str(program or self._stage.home.letta), *arguments]))
 
         def ready() -> bool:
             shown = any(line.startswith("\u203a") for line in self.text.splitlines())
@@ -141,7 +145,7 @@ class Screen:
             raise
         time.sleep(2.5)  # it records what it opened only once it is ready
         if conversation is not None:
-            assert self.title == conversation
+            assert self.title == conversation, (self.title, self.text)
 
     def command(self, text: str, title: str | None = None) -> None:
         """A command to letta, such as `/new`; waits until the title has changed, or is `title`."""
@@ -181,13 +185,13 @@ class Stage(HerdrDouble):
         self.herdr = self
         self.blind = False
         self._screens: dict[str, Screen] = {}
-        self._socket = str(folder / "t")
+        self.tmux_socket = str(folder / "t")
         tab = {"tab_id": "w1:t1", "label": "1", "panes": []}
         workspace = {"workspace_id": "w1", "label": "w", "tabs": [tab]}
         super().__init__(folder / "herdr.sock", {"workspaces": [workspace]})
 
     def tmux(self, *arguments: str) -> str:
-        command = ["tmux", "-u", "-f", "/dev/null", "-S", self._socket, *arguments]
+        command = ["tmux", "-u", "-f", "/dev/null", "-S", self.tmux_socket, *arguments]
         environ = {name: value for name, value in os.environ.items() if name != "TMUX"}
         done = subprocess.run(
             command, env=environ, check=True, capture_output=True, text=True, timeout=20

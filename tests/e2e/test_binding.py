@@ -1,8 +1,4 @@
-"""What lettafast says a pane shows, beside what the real Letta Code shows in it.
-
-Every answer becomes a row of the table in docs/BINDING.md, which the last test compares;
-`LETTAFAST_WRITE_TABLE=1` writes it instead.
-"""
+"""What lettafast says a pane shows, beside what the real Letta Code shows in it."""
 
 from __future__ import annotations
 
@@ -11,71 +7,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from letta_code import Home, wait_until
 from letta_world import World, pane
-from lettafast.binding import Binder, Bound, Memory, Reason, Verdict
+from lettafast.binding import Binder, Bound, HerdrPanes, Memory, Reason
 from lettafast.herdr.client import Herdr
+from scenes import BOUND, Scene, judged
 from stage import OLDER, Screen, Stage
-
-DOC = Path(__file__).parents[2] / "docs" / "BINDING.md"
-BEGIN, END = "<!-- the end-to-end run writes this table -->\n", "<!-- end of the table -->\n"
-BOUND = "bound"
-PASSING = (Reason.CHANGED_WHILE_READING, Reason.RECORD_CHANGED, Reason.STORE_CHANGED)
-"""Letta was at work just then, and the reason says to look again."""
-rows: list[tuple[str, str, str]] = []
-"""Scene, moment, and `bound` or the reason; filled only with answers that are right."""
-
-
-@pytest.fixture
-def binder(world: World, tmp_path: Path) -> Iterator[Binder]:
-    """A binder that has seen nothing yet; this machine's own herdr is not looked for."""
-    here = {"HOME": str(world.home.home)}
-    with Binder([Herdr(world.stage.path)], here, Memory(str(tmp_path / "state"))) as binder:
-        yield binder
-
-
-class Scene:
-    """Looks at panes and keeps what was answered, as rows of the table."""
-
-    def __init__(self, name: str, world: World, binder: Binder) -> None:
-        self.name = name
-        self.world = world
-        self.binder = binder
-
-    def sees(self, moment: str, screen: Screen, expected: Reason | str) -> Verdict:
-        """The verdict on `screen` is `expected`, and if it is bound, to what is on the screen."""
-        herdr = Herdr(self.world.stage.path)
-        until = time.monotonic() + 5
-        verdict = self.binder.bind(screen.pane_id, herdr)
-        while getattr(verdict, "reason", None) in PASSING and time.monotonic() < until:
-            verdict = self.binder.bind(screen.pane_id, herdr)
-        judged(self.name, moment, verdict, expected, screen.title, self.world.agent)
-        return verdict
-
-
-def judged(
-    scene: str, moment: str, verdict: Verdict, expected: Reason | str, shown: str, agent: str
-) -> None:
-    if isinstance(verdict, Bound):
-        # Never another conversation than the one on the screen.
-        assert (verdict.agent_id, verdict.conversation_id) == (agent, shown), verdict
-        answer: str = BOUND
-    else:
-        answer = str(verdict.reason)
-    assert answer == str(expected), (shown, verdict)
-    rows.append((scene, moment, answer))
-
-
-@pytest.fixture
-def scene(request: pytest.FixtureRequest, world: World, binder: Binder) -> Scene:
-    name = request.node.name.removeprefix("test_").replace("_", " ")
-    return Scene(name, world, binder)
-
 
 Fresh = Callable[..., Path]
 
@@ -114,6 +56,7 @@ def test_lettafasts_own_environment_points_elsewhere(
         "LETTA_LOCAL_BACKEND_DIR": str(tmp_path),
         "LETTAFAST_STATE_DIR": str(tmp_path / "state"),
         "HERDR_SOCKET_PATH": scene.world.stage.path,
+        "TMUX_TMPDIR": str(tmp_path),
     }
     with pane(scene.world, "w1:p1", fresh()) as screen:
         screen.start(conversation="local-conv-1")
@@ -129,7 +72,7 @@ def test_lettafasts_own_environment_points_elsewhere(
         assert done.returncode == 0, done.stdout + done.stderr
         said = json.loads(done.stdout)
         assert (said["agent_id"], said["conversation_id"]) == (scene.world.agent, screen.title)
-        rows.append((scene.name, "`lettafast explain`", BOUND))
+        scene.sees("`lettafast explain`", screen, BOUND)
 
 
 def test_herdr_restarts_and_resumes(scene: Scene, fresh: Fresh) -> None:
@@ -137,7 +80,7 @@ def test_herdr_restarts_and_resumes(scene: Scene, fresh: Fresh) -> None:
     with pane(scene.world, "w1:p1", folder) as screen:
         screen.start(conversation="local-conv-1")
         again = scene.world.stage.restart(screen, folder)
-        scene.sees("its shell, before letta", again, Reason.NOT_LETTA)
+        scene.sees("its shell, before letta", again, Reason.NOT_LETTA, Reason.NOT_LETTA)
         again.start("--conversation", "local-conv-1")
         scene.sees("letta --conversation, as herdr runs it", again, BOUND)
 
@@ -146,7 +89,7 @@ def test_new(scene: Scene, fresh: Fresh) -> None:
     with pane(scene.world, "w1:p1", fresh()) as screen:
         screen.start(conversation="local-conv-1")
         screen.command("/new")
-        scene.sees("/new", screen, Reason.RECORD_NEWER_THAN_PROCESS)
+        scene.sees("/new", screen, Reason.RECORD_NEWER_THAN_PROCESS, Reason.TRANSCRIPT_MISSING)
         screen.say("SCN:plain new")
         scene.sees("and a turn", screen, Reason.RECORD_NEWER_THAN_PROCESS)
 
@@ -228,7 +171,12 @@ def test_leak_a_stale_report_confirmed_by_another_process(scene: Scene, fresh: F
             in (folder / ".letta" / "settings.local.json").read_text()
         )
         assert scene.world.stage.report_of("w1:p1") == "local-conv-1"
-        scene.sees("report and record agree", screen, Reason.RECORD_NEWER_THAN_PROCESS)
+        scene.sees(
+            "report and record agree",
+            screen,
+            Reason.RECORD_NEWER_THAN_PROCESS,
+            Reason.TRANSCRIPT_MISSING,
+        )
 
 
 def test_leak_a_closed_peer(scene: Scene, fresh: Fresh) -> None:
@@ -239,8 +187,10 @@ def test_leak_a_closed_peer(scene: Scene, fresh: Fresh) -> None:
         screen.command("/new")
         with pane(scene.world, "w1:p2", folder) as peer:
             peer.start("--conversation", "local-conv-1")
-            scene.sees("with the peer", screen, Reason.DUPLICATE_REPORT)
-        scene.sees("without it", screen, Reason.RECORD_NEWER_THAN_PROCESS)
+            scene.sees("with the peer", screen, Reason.DUPLICATE_REPORT, Reason.TRANSCRIPT_MISSING)
+        scene.sees(
+            "without it", screen, Reason.RECORD_NEWER_THAN_PROCESS, Reason.TRANSCRIPT_MISSING
+        )
 
 
 def test_two_panes_report_one_conversation(scene: Scene, fresh: Fresh) -> None:
@@ -264,8 +214,8 @@ def test_two_sessions_have_the_same_pane_ids(scene: Scene, fresh: Fresh, folder:
             pane(scene.world, "w1:p1", here) as one,
             pane(second_world, "w1:p1", there) as other,
             Binder(
-                [Herdr(scene.world.stage.path), Herdr(second.path)],
-                {"HOME": str(scene.world.home.home)},
+                [HerdrPanes(Herdr(path)) for path in (scene.world.stage.path, second.path)],
+                {"HOME": str(scene.world.home.home), "TMUX_TMPDIR": str(folder)},
                 scene.binder.memory,
             ) as both,
         ):
@@ -303,7 +253,7 @@ def test_a_read_only_record(scene: Scene, fresh: Fresh, attribute: str) -> None:
             screen.start(conversation="local-conv-1")
             scene.sees("letta", screen, Reason.RECORD_UNWRITABLE)
             screen.command("/new")
-            scene.sees("/new", screen, Reason.RECORD_UNWRITABLE)
+            scene.sees("/new", screen, Reason.RECORD_UNWRITABLE, Reason.TRANSCRIPT_MISSING)
     finally:
         subprocess.run(["chattr", attribute.replace("+", "-"), record], check=True)
 
@@ -324,10 +274,12 @@ def test_a_new_conversation_under_a_stale_report(scene: Scene, fresh: Fresh) -> 
         scene.world.stage.blind = True
         screen.quit()
         time.sleep(OLDER)
-        scene.sees("the shell", screen, Reason.NOT_LETTA)
+        scene.sees("the shell", screen, Reason.NOT_LETTA, Reason.NOT_LETTA)
         screen.start("--new")
         assert scene.world.stage.report_of("w1:p1") == "local-conv-1"
-        scene.sees("letta --new", screen, Reason.RECORD_NEWER_THAN_PROCESS)
+        scene.sees(
+            "letta --new", screen, Reason.RECORD_NEWER_THAN_PROCESS, Reason.TRANSCRIPT_MISSING
+        )
 
 
 @pytest.mark.parametrize(
@@ -345,13 +297,13 @@ def test_a_letta_that_waits_under_a_stale_report(
         screen.type(" ".join([scene.world.home.letta, *arguments]))
         wait_until("letta", 60, lambda: screen.letta != screen.shell)
         time.sleep(6)
-        scene.sees(" ".join(["letta", *arguments]), screen, Reason.CONFLICT)
+        scene.sees(" ".join(["letta", *arguments]), screen, Reason.CONFLICT, Reason.CONFLICT)
 
 
 def test_a_conversation_without_a_turn(scene: Scene, fresh: Fresh) -> None:
     with pane(scene.world, "w1:p1", fresh("local-conv-3")) as screen:
         screen.start(conversation="local-conv-3")
-        scene.sees("letta", screen, Reason.TRANSCRIPT_MISSING)
+        scene.sees("letta", screen, Reason.TRANSCRIPT_MISSING, Reason.TRANSCRIPT_MISSING)
 
 
 def test_a_subagents_environment(scene: Scene, fresh: Fresh) -> None:
@@ -370,7 +322,9 @@ def test_the_letta_folder_is_moved_away_and_back(scene: Scene, fresh: Fresh) -> 
             written.unlink()
         (folder / ".letta").rmdir()
         (folder / "aside").rename(folder / ".letta")
-        scene.sees("/new in between", screen, Reason.RECORD_NEWER_THAN_PROCESS)
+        scene.sees(
+            "/new in between", screen, Reason.RECORD_NEWER_THAN_PROCESS, Reason.TRANSCRIPT_MISSING
+        )
 
 
 def test_the_folder_is_moved_away_and_back(scene: Scene, fresh: Fresh) -> None:
@@ -382,7 +336,7 @@ def test_the_folder_is_moved_away_and_back(scene: Scene, fresh: Fresh) -> None:
         screen.command("/new")
         subprocess.run(["rm", "-r", folder], check=False, capture_output=True)
         aside.rename(folder)
-        scene.sees("/new in between", screen, Reason.FOLDER_CHANGED)
+        scene.sees("/new in between", screen, Reason.FOLDER_CHANGED, Reason.TRANSCRIPT_MISSING)
 
 
 def test_no_report(scene: Scene, fresh: Fresh) -> None:
@@ -392,33 +346,9 @@ def test_no_report(scene: Scene, fresh: Fresh) -> None:
 
 
 def test_no_herdr(world: World, tmp_path: Path) -> None:
-    with Binder([], {"HOME": str(tmp_path)}, Memory(str(tmp_path / "state"))) as binder:
-        verdict = binder.bind("w1:p1", Herdr(str(tmp_path / "herdr.sock")))
-    judged("no herdr", "-", verdict, Reason.HERDR_UNAVAILABLE, "", world.agent)
-
-
-def test_the_table_in_the_documentation() -> None:
-    """Comes last. Without all scenes (`-k`, a skip) there is nothing to compare."""
-    table = "".join(
-        [
-            "| scene | moment | right conversation | terminal | wrong conversation |\n",
-            "| --- | --- | --- | --- | --- |\n",
-            *(
-                f"| {scene} | {moment} | yes | | |\n"
-                if answer == BOUND
-                else f"| {scene} | {moment} | | `{answer}` | |\n"
-                for scene, moment, answer in rows
-            ),
-        ]
-    )
-    text = DOC.read_text("utf-8")
-    before, _, rest = text.partition(BEGIN)
-    written, _, after = rest.partition(END)
-    if os.environ.get("LETTAFAST_WRITE_TABLE"):
-        DOC.write_text(before + BEGIN + table + END + after, "utf-8")
-        return
-    if {row.split("|")[1] for row in written.splitlines()} == {
-        row.split("|")[1] for row in table.splitlines()
-    }:
-        assert table == written
-    assert set(table.splitlines()) <= set(written.splitlines())
+    with Binder(
+        [], {"HOME": str(tmp_path), "TMUX_TMPDIR": str(tmp_path)}, Memory(str(tmp_path / "state"))
+    ) as binder:
+        verdict = binder.bind("w1:p1", HerdrPanes(Herdr(str(tmp_path / "herdr.sock"))))
+    unavailable = Reason.HERDR_UNAVAILABLE
+    judged("no herdr", "-", (verdict, verdict), (unavailable, unavailable), "", world.agent)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from letta_code import wait_until
 from letta_world import World, pane
 
 pytest.importorskip("playwright", reason="`make test-e2e` installs Playwright")
@@ -33,6 +34,9 @@ def served(world: World, state: Path) -> Iterator[str]:
         "HOME": str(world.home.home),
         "HERDR_SOCKET_PATH": world.stage.path,
         "LETTAFAST_STATE_DIR": str(state),
+        "TMUX_TMPDIR": str(world.home.home),
+        # The terminals of this test are tmux's: the pane is shown as one of tmux, too.
+        "TMUX": f"{world.stage.tmux_socket},1,0",
     }
     process = subprocess.Popen(
         [sys.executable, "-m", "lettafast", "serve", "--port", "0"],
@@ -87,12 +91,25 @@ def test_a_pane_is_followed_through_new_and_back(world: World, page: Page, fresh
         screen.command("/new")
         terminal = page.locator("main[data-shows=terminal]")
         expect(terminal).to_be_visible(timeout=SECONDS * 1000)
-        assert terminal.get_attribute("data-reason") == "record_newer_than_process"
-        expect(page.locator(".why")).to_contain_text("written since the letta started")
-
-        screen.command("/resume local-conv-1", "local-conv-1")
-        screen.quit()
-        time.sleep(3)  # the record must be older than the letta
-        screen.start(conversation="local-conv-1")
+        expect(page.locator(".why")).to_contain_text("No completed turn yet")
+        expect(page.locator(".why")).to_contain_text(screen.title)
+        screen.say("SCN:plain in the new one")
         expect(shown).to_be_visible(timeout=SECONDS * 1000)
+        expect(page.locator("#turns")).to_contain_text("SCN:plain in the new one")
+        expect(page.locator("#turns")).not_to_contain_text("SCN:plain in 1")
+        expect(page.locator(".why")).to_contain_text("the letta itself says so")
+
+        screen.type("/resume local-conv-1")
+        wait_until("the switch", SECONDS, lambda: screen.title == "local-conv-1")
+        switched = time.monotonic()
         expect(page.locator("#turns")).to_contain_text("SCN:plain from the terminal")
+        print(f"on the screen {time.monotonic() - switched:.2f} s after the switch")
+
+        page.goto(page.url.partition("/panes/")[0] + "/")
+        page.get_by_role("link", name=re.compile("w1-p1:0.0")).click()
+        expect(shown).to_be_visible(timeout=SECONDS * 1000)
+        expect(page.locator(".about")).to_contain_text("tmux")
+        expect(page.locator("#turns")).to_contain_text("SCN:plain from the terminal")
+        screen.quit()
+        expect(page.locator("main[data-shows=terminal]")).to_be_visible(timeout=SECONDS * 1000)
+        expect(page.locator("pre.terminal")).to_contain_text("$")
