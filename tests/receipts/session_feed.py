@@ -3,7 +3,7 @@
 `Hosted` gives frames the form that a recording of the real Letta Cloud has where the local backend
 of Letta Code differs (letta-ai/letta-agent-sdk, `src/tests/fixtures/live/tool_lifecycle.json`):
 arguments and texts in fragments, an `otid`, `tool_calls` as one object, and the usage after the
-stop reason.
+stop reason; and stored results the form that the types of `letta-client` have for them.
 """
 
 from __future__ import annotations
@@ -160,10 +160,20 @@ class Hosted:
         return self._backend.conversation(body)
 
     def history(self, conversation_id: str) -> list[Json]:
-        return self._backend.history(conversation_id)
+        return [_stored(message) for message in self._backend.history(conversation_id)]
 
     def feed(self) -> Feed:
         return _HostedFeed(self._backend.feed(), self._pieces)
+
+
+def _stored(message: Json) -> Json:
+    """A result as the answer to an approval request, as `letta-client` has a type for it."""
+    if message.get("message_type") != "tool_return_message":
+        return message
+    members = ("tool_call_id", "status", "tool_return")
+    result = {"type": "tool", **{name: message[name] for name in members}}
+    kept = {name: value for name, value in message.items() if name not in members}
+    return {**kept, "message_type": "approval_response_message", "approvals": [result]}
 
 
 class _HostedFeed:

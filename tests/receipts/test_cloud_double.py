@@ -246,3 +246,15 @@ def test_hosted_frames_come_in_fragments_and_without_gaps() -> None:
         assert calls[0]["arguments"] is None
         assert "".join(call["arguments"] for call in calls[1:]) == CALL["arguments"]
         assert [each["message_type"] for each in deltas[4:]] == ["stop_reason", "usage_statistics"]
+
+
+def test_hosted_results_are_stored_as_answers_to_an_approval() -> None:
+    result = {"tool_call_id": "call-1", "status": "success", "tool_return": "done"}
+    stored = [{"id": "m", "message_type": "tool_return_message", **result}]
+    assert Hosted(Scripted(one_turn, stored)).history("conv-1") == [
+        {
+            "id": "m",
+            "message_type": "approval_response_message",
+            "approvals": [{"type": "tool", **result}],
+        }
+    ]
