@@ -47,7 +47,8 @@ def show(world: ReceiptWorld, folder: Path) -> bool:
     receipt = folder / "receipt"
     checkout = ["--repo", world.checkout]
     judge = ["verify", receipt / "receipt.jsonl", *checkout, "--commit", world.state.commit]
-    judge += ["--agent", world.agent_id, "--url", world.url, "--key", public]
+    judge += ["--agent", world.agent_id, "--url", world.url, "--session", "app-server"]
+    judge += ["--key", public]
 
     def run(agent: Agent, out: Path, *more: object) -> int:
         world.agent = agent

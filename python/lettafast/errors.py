@@ -131,6 +131,7 @@ class WitnessReason(_Reason):
     NO_LETTA = "no_letta"
     NOT_OURS = "not_ours"
     SYMLINK = "symlink"
+    OPEN = "open"
     PERMISSION_DENIED = "permission_denied"
     IO = "io"
 
@@ -469,6 +470,7 @@ class WitnessError(LettafastError):
         WitnessReason.NO_LETTA: "there is no such folder, so no Letta Code has run here",
         WitnessReason.NOT_OURS: "not as lettafast has installed it, so it is left as it is",
         WitnessReason.SYMLINK: "a link is in the way",
+        WitnessReason.OPEN: "open to others, so the mod writes nothing there",
         WitnessReason.PERMISSION_DENIED: "permission denied",
         WitnessReason.IO: "it could not be read or written",
     }
@@ -476,6 +478,7 @@ class WitnessError(LettafastError):
         WitnessReason.NO_LETTA: "start Letta Code once as this user, or name its home folder with --home",
         WitnessReason.NOT_OURS: "move it away, or remove it if it is not needed, and try again",
         WitnessReason.SYMLINK: "nothing is written through a link: put a real folder or file there",
+        WitnessReason.OPEN: "let only its user in: `chmod 700`",
         WitnessReason.PERMISSION_DENIED: "run as the user that runs Letta Code, and check the permissions of the folder",
         WitnessReason.IO: None,
     }

@@ -243,6 +243,8 @@ def test_the_command_from_a_signed_receipt_to_its_verification(
     }
     expected = ["--repo", world.checkout, "--commit", world.state.commit, "--url", world.url]
     verify = ["verify", out / "receipt.jsonl", *expected, "--key", public, "--agent"]
+    assert lettafast(*verify, world.agent_id).returncode == 10  # it ran in no sandbox
+    verify[1:1] = ["--session", "app-server"]
     assert lettafast(*verify, world.agent_id).returncode == 0
     assert lettafast(*verify, "agent-another").returncode == 10
 

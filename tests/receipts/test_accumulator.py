@@ -503,6 +503,22 @@ def test_p7_an_unknown_message_about_a_call() -> None:
     assert "P7" in feed.rules()
 
 
+def test_p7_an_unknown_event_about_a_call() -> None:
+    feed = Feed()
+    feed.event("something_new", tool_call_id="c1")
+    feed.found.finish()
+    assert {problem.rule for problem in feed.found.problems} >= {"P7"}
+    assert feed.found.unknown == {}
+
+
+def test_p7_a_call_that_is_only_said_to_be_executed() -> None:
+    feed = Feed()
+    feed.event("update_loop_status", loop_status={"executing_tool_call_ids": ["c1"]})
+    feed.found.finish()
+    said = [problem.sentence for problem in feed.found.problems if problem.rule == "P7"]
+    assert said == ["a call was executed that nobody asked for: 'c1'"]
+
+
 def test_an_unknown_message_about_none_is_counted() -> None:
     feed = Feed()
     feed.delta("something_new", text="x")

@@ -153,6 +153,16 @@ def test_a_sandbox_without_an_id_is_none(body) -> None:
         run(go())
 
 
+@pytest.mark.parametrize("spelled", [KEY, KEY.replace("s", "\\u0073")])
+def test_an_id_that_says_the_key_back_goes_no_further(spelled) -> None:
+    async def go():
+        answer = http_answer(200, f'{{"id":"conv-{spelled}"}}'.encode(), "Content-Type: x")
+        async with raw_server(answer, []) as base, Asking(base) as asking:
+            return await asking.cloud.create_conversation("agent-1", None)
+
+    assert run(go()) == "conv-[the API key]"
+
+
 @pytest.mark.parametrize("body", [[], "text", {"id": ""}, {"id": 7}, {}])
 def test_a_conversation_without_an_id_is_none(body) -> None:
     with CloudDouble(LittleAgent(), KEY, answers={"conversation": [Answer(body=body)]}) as cloud:

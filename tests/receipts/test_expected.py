@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -157,7 +158,10 @@ def test_submodules(checkout, tmp_path) -> None:
     assert "sub" in state.names
     assert f"160000 commit {inner.head}\tsub".encode() in state.listing
     checkout.git("config", "submodule.sub.ignore", "all")
+    # No one asks a submodule for its own files, and no git starts in it.
     (checkout.folder / "sub" / "inner.txt").write_text("changed\n")
+    assert expected_state(str(checkout)) == state
+    checkout.git("-C", "sub", "commit", "-q", "-a", "-m", "another commit")
     assert refusal(checkout).detail == "sub"
     # Not initialized, as a pipeline leaves it, is clean.
     fresh = tmp_path / "fresh"
@@ -270,6 +274,33 @@ def test_no_program_of_the_repository_runs(checkout, tmp_path) -> None:
     checkout.write("new.txt")
     assert refusal(checkout).reason is ExpectedReason.UNTRACKED
     assert not marker.exists()
+
+
+def test_no_filter_of_the_repository_runs(checkout, tmp_path) -> None:
+    """Its own code may have set one, in a step before; nor does one in a submodule."""
+    inner = Checkout(tmp_path / "inner")
+    inner.commit("inner.txt")
+    checkout.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", f"{inner}", "sub")
+    checkout.git("commit", "-q", "-m", "with a submodule")
+    marker = tmp_path / "it-ran"
+    trap = f"touch {marker}; cat"
+    later = time.time() + 60
+    for place in (".", "sub"):
+        git_folder = checkout.git("-C", place, "rev-parse", "--absolute-git-dir").strip()
+        (Path(git_folder) / "info" / "attributes").write_text("a* -text\n* filter=a=b\n")
+        for name in ("clean", "process"):
+            checkout.git("-C", place, "config", f"filter.a=b.{name}", trap)
+        checkout.git("-C", place, "config", "filter.a=b.required", "true")
+    for name in ("README.md", "sub/inner.txt"):
+        os.utime(checkout.folder / name, (later, later))
+    assert expected_state(str(checkout)).commit == checkout.head
+    checkout.write("README.md", "# other\n")
+    assert refusal(checkout).reason is ExpectedReason.DIRTY
+    assert not marker.exists()
+    # `git` itself would run it now: the trap is set.
+    checkout.git("-C", "sub", "config", "--unset", "filter.a=b.process")
+    checkout.git("-C", "sub", "status")
+    assert marker.exists()
 
 
 def test_git_gets_no_secret_and_changes_nothing(checkout, tmp_path, monkeypatch) -> None:

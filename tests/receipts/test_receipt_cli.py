@@ -263,6 +263,9 @@ def test_explain(desk) -> None:
     assert f"  commit: {desk.checkout.head}" in lines
     assert "  conversation_id: " + wire.CONVERSATION in lines
     assert len([line for line in lines if line.startswith("  holds ")]) > 40
+    before_the_limits = lines[lines.index("") + 1 :]
+    assert before_the_limits.count("") == 1  # none beneath a check that saw nothing to tell
+    assert all(line.strip() for line in before_the_limits[: before_the_limits.index("")])
     assert lines[-1] == "This is what the file says; `lettafast receipt verify` proves it."
     assert "does not stand against a sandbox whose harness lies" in result.out
     said = json.loads(desk("explain", path, "--json").out)
@@ -278,12 +281,17 @@ def test_explain_a_receipt_of_anyones_making(desk) -> None:
     from lettafast.receipts.envelope import write_receipt
 
     path = desk.folder / "theirs.jsonl"
-    odd = {"checks": [1, {"name": "\x1b[2J", "saw": ["\x07"]}], "verdict": "\x1b", "limits": [{}]}
+    odd = {
+        "checks": [1, {"name": "\x1b[2J##[group]", "saw": ["\x07##[error]"]}],
+        "verdict": "\x1b",
+        "limits": [{}],
+    }
     for statement in ({}, {"predicate": odd, "subject": 1}, {"predicate": odd, "subject": [[]]}):
         path.write_bytes(write_receipt((statement, statement), None))
         result = desk("explain", path)
         assert result.status == 0
         assert not {"\x1b", "\x07"} & set(result.out)
+        assert "##[" not in result.out
         assert desk("explain", path, "--json").status == 0
 
 
@@ -404,7 +412,12 @@ def test_github_actions(desk) -> None:
 def test_one_app_server_needs_no_key(desk) -> None:
     result = desk.run("--app-server", "ws://127.0.0.1:1", LETTA_API_KEY=None)
     assert result.status == 0
-    assert "session: app-server\n" in desk.verify("--allow-unsigned").out
+    # Whoever expects a sandbox of Letta Cloud must not take the runner's own machine for one.
+    assert desk.verify("--allow-unsigned").status == 10
+    for session in ("app-server", "any"):
+        verified = desk.verify("--allow-unsigned", session=session)
+        assert verified.status == 0
+        assert "session: app-server\n" in verified.out
 
 
 def test_without_the_extra_it_says_which_one(desk) -> None:

@@ -199,6 +199,13 @@ def test_an_agent_that_stops_early_is_never_told_the_challenge(tmp_path) -> None
     assert notes(result, "challenge") == []
 
 
+def test_the_seed_profile_tells_the_challenge_whatever_was_called(tmp_path) -> None:
+    agent = LittleAgent([[Call("cat x", "x"), "ready"]], mode="unrestricted")
+    with CloudDouble(agent, KEY) as cloud:
+        result = run(run_receipt(options(tmp_path, base_url=cloud.url, profile="seed")))
+    assert "challenge" in names(result)
+
+
 def test_the_seed_profile_runs_unrestricted(tmp_path) -> None:
     agent = Doing(mode="unrestricted")
     with CloudDouble(agent, KEY) as cloud:
@@ -456,6 +463,16 @@ def test_a_log_that_cannot_be_written_does_not_keep_the_sandbox(tmp_path, monkey
         assert cloud.running == set()
 
 
+def test_nobody_to_tell_ends_the_sandbox_too(tmp_path) -> None:
+    def tell(text):
+        raise BrokenPipeError(text)
+
+    with CloudDouble(Doing(), KEY) as cloud:
+        result = run(run_receipt(options(tmp_path, base_url=cloud.url), tell))
+        assert_ended(cloud, result)
+    assert "challenge" in names(result)
+
+
 def test_a_bug_ends_the_sandbox_too(tmp_path, monkeypatch) -> None:
     def broken(plan):
         raise RuntimeError("a bug")
@@ -515,6 +532,18 @@ def test_the_key_is_in_nothing_that_is_written_or_shown(tmp_path) -> None:
     assert written
     assert KEY.encode() not in written
     assert KEY not in f"{chosen!r}{result!r}{told}"
+
+
+def test_no_variable_is_the_key_while_it_runs(tmp_path, monkeypatch) -> None:
+    """`letta-client` has Python's `platform` start a program, which inherits all there is."""
+    for name in ("LETTA_API_KEY", "ANOTHER_NAME"):
+        monkeypatch.setenv(name, KEY)
+    seen = []
+    with CloudDouble(Doing(), KEY) as cloud:
+        chosen = options(tmp_path, base_url=cloud.url)
+        run(run_receipt(chosen, lambda _: seen.append(dict(os.environ))))
+    assert seen
+    assert not [name for environ in seen for name, value in environ.items() if KEY in value]
 
 
 def test_a_run_that_is_killed_leaves_its_log(tmp_path) -> None:

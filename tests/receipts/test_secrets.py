@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -210,6 +211,27 @@ def test_a_run_that_is_stopped(desk) -> None:
         assert cloud.running == set()
     assert "tool_receipts" not in said
     desk.assert_kept(said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has that")
+def test_what_git_starts_may_not_read_what_the_command_was_started_with(desk) -> None:
+    """`/proc/PID/environ` would show the keys. Who may trace any process still can."""
+    code = """
+        import ctypes, sys
+        from lettafast.cli import main
+        from lettafast.receipts import expected
+        from lettafast.receipts.git import git
+        def watched(*arguments, **named):
+            print("dumpable:", ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+            return git(*arguments, **named)
+        expected.git = watched
+        status = main()
+        print("after:", ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+        sys.exit(status)
+    """
+    _, said = desk.run("http://127.0.0.1:9", code=code)
+    assert set(re.findall("dumpable: .", said)) == {"dumpable: 0"}
+    assert "after: 1" in said
 
 
 def test_the_command_takes_the_keys_out_of_its_own_environment(monkeypatch, tmp_path) -> None:

@@ -57,7 +57,12 @@ def test_the_test_result() -> None:
     assert predicate["failedTests"] == []
     log, plan = predicate["configuration"]
     assert log["digest"] == {"sha256": SHA256}
-    assert log["annotations"] == {"chain": HEAD, "frames": len(wire.honest().frames)}
+    assert log["annotations"] == {
+        "chain": HEAD,
+        "frames": len(wire.honest().frames),
+        "profile": "strict",
+        "session": "app-server",
+    }
     digest = hashlib.sha256(canonical(plan_json(wire.CHALLENGED))).hexdigest()
     assert plan == {"name": "plan", "digest": {"sha256": digest}}
 

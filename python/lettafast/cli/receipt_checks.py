@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lettafast.errors import SigningKeyError, SigningKeyReason
-from lettafast.visible import file_name, visible_line
+from lettafast.visible import file_name
 
 from . import output
 from .paint import Paint
@@ -17,20 +17,25 @@ _COLORS = {"PASS": "green", "INCOMPLETE": "yellow"}
 
 
 def check_lines(checks: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
-    """Two lines for each check: whether it holds and what that means, then what was seen."""
-    found = [(visible_line(file_name(str(check.get("name")))), check) for check in checks]
+    """For each check whether it holds and what that means; beneath it, what was seen, if any."""
+    from lettafast.receipts.published import one_line
+
+    found = [(one_line(str(check.get("name"))), check) for check in checks]
     width = max((len(name) for name, _ in found), default=0)
     for name, check in found:
         verdict = shown(check.get("verdict"), paint)
         mark = "holds" if verdict == "PASS" else verdict
         dressed = paint(_COLORS.get(verdict, "red"), f"{mark:10}")
         yield f"  {dressed}  {name:{width}}  {shown(check.get('sentence'), paint)}"
-        yield paint("dim", f"  {'':10}  {'':{width}}  {shown(check.get('saw'), paint)}")
+        if check.get("saw") != "":
+            yield paint("dim", f"  {'':10}  {'':{width}}  {shown(check.get('saw'), paint)}")
 
 
 def shown(value: Any, paint: Paint) -> str:
     """Anything as one line of text."""
-    return visible_line(file_name("-" if value is None else str(value)), paint.mark)
+    from lettafast.receipts.published import one_line
+
+    return one_line("-" if value is None else str(value), paint.mark)
 
 
 def read_key(path: str) -> bytes:

@@ -84,6 +84,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs, writes the files and prints the lines; the verdict's exit status."""
+    from lettafast.receipts.unreadable import unreadable
+
+    with unreadable():
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     from lettafast.receipts import urls
     from lettafast.receipts.artifacts import write_artifacts
     from lettafast.receipts.deadlines import Deadlines
@@ -187,7 +194,9 @@ def _folder(path: str | None) -> str:
 
 
 def _progress(text: str) -> None:
-    output.note(visible_line(file_name(text)))
+    from lettafast.receipts.published import one_line
+
+    output.note(one_line(text))
 
 
 def _tell(judgement: Judgement) -> None:

@@ -63,6 +63,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="strict",
         help="how the session must have been held (default: strict)",
     )
+    parser.add_argument(
+        "--session",
+        choices=("cloud", "app-server", "any"),
+        default="cloud",
+        help="where the tools must have run (default: cloud, a sandbox of Letta Cloud)",
+    )
     parser.add_argument("--key", metavar="FILE", help="the Ed25519 public key, in PEM")
     parser.add_argument(
         "--allow-unsigned",
@@ -92,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
         agent_id=agent_id,
         kind=None,
         profile=None if args.profile == "any" else args.profile,
+        session=None if args.session == "any" else args.session,
     )
     try:
         result = verify_receipt(args.receipt, frames, expectation, key, args.allow_unsigned)

@@ -94,6 +94,7 @@ class Accumulator:
     _by_id: dict[str, Text] = field(default_factory=dict)
     _unfrozen: dict[str, list[Call]] = field(default_factory=dict)
     _runs: set[str] = field(default_factory=set)
+    _executing: set[str] = field(default_factory=set)
 
     def begin_turn(self) -> None:
         """A message of ours goes out: what comes after it belongs to its turn."""
@@ -143,6 +144,8 @@ class Accumulator:
                 self._wrong(error.rule, str(error), seq)
             except ValueError as error:
                 self._wrong("P1", str(error), seq)
+        for call_id in sorted(self._executing - self.calls.keys()):
+            self._wrong("P7", f"a call was executed that nobody asked for: {call_id!r}")
         for call in self.calls.values():
             if call.done is None:
                 self._wrong("P11", f"the call {call.call_id!r} has no final result")
@@ -193,6 +196,8 @@ class Accumulator:
             self._loop(frame)
         elif kind == "update_subagent_state":
             self.subagents += frame.get("subagents") != []
+        elif mentions_a_call(frame):
+            self._wrong("P7", f"an unknown kind of event concerns a call: {kind!r}", when.seq)
         elif kind != "update_queue":  # what is queued comes as a `user_message` when it is taken
             self._count(kind)
 
@@ -236,15 +241,13 @@ class Accumulator:
         )
 
     def _loop(self, frame: dict[str, Any]) -> None:
-        status = frame.get("loop_status")
-        ids = status.get("client_message_ids_by_run_id") if isinstance(status, dict) else None
-        if ids is None:
-            return
-        lists = list(ids.values()) if isinstance(ids, dict) else [None]
+        said = frame.get("loop_status")
+        status = said if isinstance(said, dict) else {}
+        self._executing |= _ids(status.get("executing_tool_call_ids") or [])
+        by_run = status.get("client_message_ids_by_run_id") or {}
+        lists = by_run.values() if isinstance(by_run, dict) else [None]
         for one in lists:
-            if not isinstance(one, list) or any(not isinstance(name, str) for name in one):
-                raise ValueError("the messages of a run have an unknown form")
-            self.client_message_ids |= set(one)
+            self.client_message_ids |= _ids(one)
 
     def _delta(self, frame: dict[str, Any], when: Moment) -> None:
         delta = frame.get("delta")
@@ -451,3 +454,10 @@ class Accumulator:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _ids(value: Any) -> set[str]:
+    """Ids of messages or calls. Raises `ValueError` for anything else."""
+    if not isinstance(value, list) or any(not isinstance(one, str) for one in value):
+        raise ValueError("the ids in a status have an unknown form")
+    return set(value)

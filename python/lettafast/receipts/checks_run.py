@@ -11,7 +11,7 @@ from .judgement import Check, Expectation, Verdict, Wrong, rule
 from .log import Log, Said
 from .plan import KINDS, Plan, challenge_message, opening_message
 from .replay import Replay
-from .strict_json import same
+from .strict_json import same, strings_in
 
 PROFILES = {"strict": "strict", "seed": "unrestricted"}
 """The permission mode of each profile."""
@@ -44,10 +44,9 @@ def as_expected(log: Log, expectation: Expectation) -> Check:
         "tree": state.tree,
         "names": list(state.names),
     }
-    if expectation.kind is not None:
-        expected["kind"] = expectation.kind
-    if expectation.profile is not None:
-        expected["profile"] = expectation.profile
+    for name in ("kind", "profile", "session"):
+        if getattr(expectation, name) is not None:
+            expected[name] = getattr(expectation, name)
     wrong: list[Wrong] = [
         (Verdict.FAIL, f"another {name}")
         for name in expected
@@ -288,25 +287,11 @@ def _early(log: Log, run: Replay) -> Iterator[Wrong]:
         yield Verdict.INCOMPLETE, "the challenge does not stand right before the second message"
     everything = (*(said for _, said in log.all), *log.asked, *log.answered)
     for said in everything:
-        if said.index < notes[0].index and _holds(said.value, secret):
+        if said.index < notes[0].index and any(secret in one for one in strings_in(said.value)):
             yield Verdict.FAIL, "the challenge was there before"
     first = [one.when.index for one in run.session.finished if one.when.turn == 1]
     if not first or first[0] > notes[0].index:
         yield Verdict.INCOMPLETE, "the first turn had not ended"
-
-
-def _holds(value: Any, secret: str) -> bool:
-    """Whether a JSON value holds a text, as a name or in a string."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += [*one.keys(), *one.values()]
-        elif isinstance(one, list):
-            waiting += one
-        elif isinstance(one, str) and secret in one:
-            return True
-    return False
 
 
 def _not_terminated(log: Log, run: Replay) -> Iterator[Wrong]:

@@ -64,14 +64,14 @@ def device(run: Replay, mode: str) -> Check:
 
 def foreign(run: Replay) -> Check:
     """P14: nobody else spoke, and nothing else worked, in this conversation."""
-    ours = set(run.client_message_ids)
+    ours = run.client_message_ids  # a list, since what is looked up may be any JSON value
     session = run.session
     wrong: list[Wrong] = [
         (Verdict.POLICY, "a user message that is none of ours")
         for message in session.user_messages
         if message.get("otid") not in ours and message.get("client_message_id") not in ours
     ]
-    if session.client_message_ids - ours:
+    if session.client_message_ids.difference(ours):
         wrong.append((Verdict.POLICY, "a run that answers a message that is none of ours"))
     if session.subagents:
         wrong.append((Verdict.POLICY, "subagents"))

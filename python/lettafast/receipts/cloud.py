@@ -21,7 +21,7 @@ from letta_client import APIConnectionError, APIStatusError, AsyncLetta, LettaEr
 from lettafast.errors import SessionError, SessionReason
 
 from .deadlines import Deadlines
-from .recorder import Recorder
+from .recorder import Recorder, to_json
 from .secret import Secret
 from .strict_json import parse
 from .transport import refusal
@@ -202,7 +202,11 @@ class _Wire(httpx.AsyncBaseTransport):
         except httpx.TransportError:
             pass
         else:
-            self._recorder.answered(name, status, _body(content))
+            said = _body(content)
+            self._recorder.answered(name, status, said)
+            # What goes on is what is recorded, without the key: ids are shown, and in addresses.
+            text = said if isinstance(said, str) else "" if said is None else to_json(said)
+            content = self._recorder.without_key(text).encode(errors="replace")
             kind = {"Content-Type": "application/json"}
             return httpx.Response(status, headers=kind, content=content)
         # Raised here: the error that is handled above holds frames that know the headers.

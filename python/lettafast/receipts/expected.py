@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lettafast.errors import ExpectedReason, ExpectedStateError
 
-from .git import git
+from .git import filters, git
 
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SEPARATOR = ", "
@@ -73,7 +73,10 @@ def _refuse_unclean(folder: str) -> None:
         "-z",
         "--no-renames",
         "--untracked-files=all",
-        "--ignore-submodules=none",
+        # Only which commit is checked out in a submodule: to look for changes in it, git starts
+        # another git there, and the submodule's own configuration steers that one.
+        "--ignore-submodules=dirty",
+        without=filters(top),
     )
     for entry in _split(status):
         untracked = entry.startswith("??")

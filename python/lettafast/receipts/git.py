@@ -3,13 +3,14 @@
 Git gets an environment of its own. No variable of the caller but PATH and TMPDIR is in it, so
 neither `GIT_DIR` and its like nor a secret reaches git or what git starts. Configuration of the
 system and the user is shut out; of the repository's own, what could run a program or hide a change
-is overruled.
+is overruled. It may be of the making of the repository's own code, which a pipeline has run before.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 
 from lettafast.errors import ExpectedReason, ExpectedStateError
 
@@ -49,13 +50,27 @@ def environment() -> dict[str, str]:
     return kept | _ENVIRONMENT
 
 
-def git(folder: str, *arguments: str, wrong: ExpectedReason = ExpectedReason.GIT) -> bytes:
-    """What git prints. Raises `ExpectedStateError`, with `wrong` where git says no."""
+def filters(folder: str) -> list[str]:
+    """The settings by which the repository names programs that git has files go through."""
+    names = git(folder, "config", "--list", "--name-only", "-z").split(b"\0")[:-1]
+    return [os.fsdecode(name) for name in names if name.startswith(b"filter.")]
+
+
+def git(
+    folder: str,
+    *arguments: str,
+    wrong: ExpectedReason = ExpectedReason.GIT,
+    without: Sequence[str] = (),
+) -> bytes:
+    """What git prints. Raises `ExpectedStateError`, with `wrong` where git says no.
+
+    The settings named in `without` are empty for it.
+    """
     options = [part for setting in _OVERRULED for part in ("-c", setting)]
     try:
         done = subprocess.run(  # noqa: S603 - a list, and no shell
             ["git", "-C", folder, *options, *arguments],  # noqa: S607 - PATH says which git is used
-            env=environment(),
+            env=environment() | _emptied(without),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=SECONDS,
@@ -71,3 +86,11 @@ def git(folder: str, *arguments: str, wrong: ExpectedReason = ExpectedReason.GIT
         said = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
         raise ExpectedStateError(wrong, folder, said[:_LONGEST_COMPLAINT])
     return done.stdout
+
+
+def _emptied(settings: Sequence[str]) -> dict[str, str]:
+    """Variables, since `-c` cannot say a name that holds `=`."""
+    emptied = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for at, name in enumerate(settings):
+        emptied |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": ""}
+    return emptied

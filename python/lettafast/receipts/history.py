@@ -2,19 +2,18 @@
 
 The App Server answers `conversation_messages_list` with pages, newest first (`has_more`,
 `next_before`); Letta Cloud's REST interface gives lists, oldest first, each page `after` the last
-id of the one before it.
+id of the one before it, and an empty one behind the last: a short page may be a cut one.
 """
 
 from __future__ import annotations
 
-import re
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from .accumulator import Accumulator
-from .fragments import Part, Return, parts_of, returns_of, text_of, texts_of
+from .fragments import Part, Return, mentions_a_call, parts_of, returns_of, text_of, texts_of
 from .log import Log, Said
 from .replay import Replay
 from .strict_json import same
@@ -93,16 +92,10 @@ def history_of_cloud(log: Log, session: Accumulator) -> History:
         asked_at = _asked_at(log, said)
         first = asked_at if first is None else first
         messages += page
-        done = len(page) < _limit(query)
+        done = not page
     if first is None or not done:
         raise HistoryError("not all stored messages were asked for")
     return _history(messages, session, first)
-
-
-def _limit(query: dict[str, str]) -> int:
-    """A page that is shorter than it may be is the last one."""
-    limit = query.get("limit", "")
-    return int(limit) if re.fullmatch("[1-9][0-9]{0,3}", limit) else 1
 
 
 def _asked_at(log: Log, answer: Said) -> int:
@@ -160,6 +153,8 @@ def _add(found: History, message: dict[str, Any]) -> None:
         found.last_text += text_of(message.get("content"))
     elif kind in ("summary_message", "event_message"):
         raise HistoryError("the conversation was compacted")
+    elif mentions_a_call(message):
+        raise HistoryError(f"an unknown kind of stored message concerns a call: {kind!r}")
 
 
 def _add_calls(found: History, message: dict[str, Any]) -> None:

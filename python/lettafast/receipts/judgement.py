@@ -43,13 +43,17 @@ _WORST_FIRST = (Verdict.POLICY, Verdict.FAIL, Verdict.INCOMPLETE)
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What the caller knows without the frames. `kind` and `profile` are None where any will do."""
+    """What the caller knows without the frames. None, after the agent, is: any will do.
+
+    `session` is `cloud` or `app-server`: whether the tools ran in a sandbox of Letta Cloud.
+    """
 
     state: ExpectedState
     url: str
     agent_id: str
     kind: str | None
     profile: str | None
+    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lettafast.visible import file_name, visible_line
 
 from .judgement import Check, Judgement, Verdict
@@ -21,7 +23,7 @@ def published_lines(judgement: Judgement) -> list[str]:
     duration = f"duration_ms: {judgement.duration_ms}"
     receipts = f"tool_receipts: {judgement.receipts} successful"
     final = (judgement.final_text or "").split("\n")
-    return [*_who(judgement), duration, receipts, *map(_shown, final)]
+    return [*_who(judgement), duration, receipts, *map(one_line, final)]
 
 
 def failing(checks: tuple[Check, ...]) -> list[Check]:
@@ -33,7 +35,7 @@ def failing(checks: tuple[Check, ...]) -> list[Check]:
 
 def told(check: Check) -> str:
     """A check that does not hold, in one line."""
-    return _shown(f"{check.verdict} {check.name}: {check.sentence} (saw {check.saw})")
+    return one_line(f"{check.verdict} {check.name}: {check.sentence} (saw {check.saw})")
 
 
 def error_command(check: Check) -> str:
@@ -41,9 +43,9 @@ def error_command(check: Check) -> str:
 
     https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
-    title = _escaped(_shown(f"receipt {check.verdict}, {check.name}"))
+    title = _escaped(one_line(f"receipt {check.verdict}, {check.name}"))
     title = title.replace(":", "%3A").replace(",", "%2C")
-    message = _escaped(_shown(f"{check.sentence} (saw {check.saw})"))
+    message = _escaped(one_line(f"{check.sentence} (saw {check.saw})"))
     return f"::error title={title}::{message}"
 
 
@@ -68,17 +70,22 @@ def summary(judgement: Judgement) -> str:
     return "\n".join(lines) + "\n"
 
 
+def one_line(text: str, mark: Callable[[str], str] = str) -> str:
+    """Anything as one line, in which GitHub's runner finds no command: it takes `##[` for one.
+
+    Anywhere in a line, that is. `mark` is that of `visible_line`.
+    https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs
+    """
+    return visible_line(file_name(text), mark).replace("##[", r"##\x5b")
+
+
 def _who(judgement: Judgement) -> list[str]:
     begin = judgement.begin
     return [
-        f"agent: {_shown(str(begin.get('agent_id')))}",
-        f"model: {_shown(str(begin.get('model') or OWN_MODEL))}",
-        f"conversation: {_shown(judgement.conversation_id or '-')}",
+        f"agent: {one_line(str(begin.get('agent_id')))}",
+        f"model: {one_line(str(begin.get('model') or OWN_MODEL))}",
+        f"conversation: {one_line(judgement.conversation_id or '-')}",
     ]
-
-
-def _shown(text: str) -> str:
-    return visible_line(file_name(text))
 
 
 def _escaped(text: str) -> str:
@@ -92,5 +99,5 @@ def _code(text: str) -> str:
 def _plain(text: str) -> str:
     """Text in which Markdown and HTML find nothing of theirs."""
     return "".join(
-        one if one.isalnum() or one in " .," else f"&#{ord(one)};" for one in _shown(text)
+        one if one.isalnum() or one in " .," else f"&#{ord(one)};" for one in one_line(text)
     )

@@ -9,10 +9,14 @@ from lettafast.errors import SessionError, SessionReason
 
 from .frames import Channel, Direction, FrameLog
 from .secret import Secret
-from .strict_json import parse_object
+from .strict_json import parse_object, strings_in
 
-MAX_RECORDED = 256 << 20
-"""Bytes of all messages of a run: the log is kept in memory until the verdict."""
+MAX_RECORDED = 64 << 20
+"""Bytes of all messages of a run: the log is kept in memory, and read again for the verdict.
+
+An honest run says about one million; to read these takes some seconds, in which nothing else goes
+on.
+"""
 
 
 class Recorder:
@@ -27,6 +31,8 @@ class Recorder:
         self._log = log
         self._key = key
         self._recorded = 0
+        # Of each text of the agent: its end so far.
+        self._begun: dict[tuple[Channel, str], str] = {}
 
     def arrived(self, channel: Channel, data: bytes) -> dict[str, Any] | None:
         """Records a message; its members, or None where it is none that can be evidence.
@@ -48,8 +54,11 @@ class Recorder:
         except ValueError as error:
             self._bad(channel, str(error), text)
             return None
-        if self._key is not None and self._key.is_in(text):
-            self._bad(channel, "it holds the API key", text)
+        if self._key is not None and _says(self._key, text, said):
+            self._bad(channel, "it holds the API key", "")
+            return None
+        if self._key is not None and self._completes(self._key, channel, said):
+            self._bad(channel, "it ends a text with the API key", "")
             return None
         self._append("in", channel, text)
         return said
@@ -81,6 +90,19 @@ class Recorder:
         """`text`, in which somebody else may have put the key."""
         return text if self._key is None else self._key.out_of(text)
 
+    def _completes(self, key: Secret, channel: Channel, said: dict[str, Any]) -> bool:
+        """Whether a fragment of an agent's text says the rest of the key.
+
+        What is judged and shown is the whole text.
+        """
+        delta = said.get("delta")
+        if not isinstance(delta, dict) or delta.get("message_type") != "assistant_message":
+            return False
+        row = (channel, str(delta.get("otid", delta.get("id"))))
+        text = self._begun.get(row, "") + "".join(_texts(delta.get("content")))
+        self._begun[row] = key.beginning_in(text)
+        return key.is_in(text)
+
     def _bad(self, channel: Channel, why: str, text: str) -> None:
         # A note is without the key, whatever the text holds.
         self.note("bad_frame", channel=channel, reason=why, text=text)
@@ -93,6 +115,17 @@ class Recorder:
 
     def _safe(self, value: Any) -> str:
         return self.without_key(to_json(value))
+
+
+def _says(key: Secret, text: str, said: dict[str, Any]) -> bool:
+    r"""Also where a letter is spelled `\u0073`."""
+    return key.is_in(text) or any(key.is_in(one) for one in strings_in(said))
+
+
+def _texts(content: Any) -> list[str]:
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return [text for text in texts if isinstance(text, str)]
 
 
 def to_json(value: Any) -> str:

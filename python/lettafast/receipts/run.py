@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import secrets
@@ -71,13 +72,20 @@ async def run_receipt(
     What fails once the run has begun is in the log, and the verdict says it. Raises `SessionError`
     where it cannot begin (`no_key`, `insecure_url`), `PlanError` where there is nothing to run, and
     `SourceError` where the log is there already or cannot be written. Being cancelled, it ends its
-    sandbox first.
+    sandbox first. Variables that are the key are taken out of `os.environ`, since `letta-client`
+    starts a program that would inherit them.
     """
+
+    def tell(text: str) -> None:
+        # A sandbox is to be ended, whether or not anyone can be told.
+        with contextlib.suppress(Exception):
+            on_progress(text)
+
     if options.app_server is not None:
         urls.app_server(options.app_server)
     else:
         urls.cloud_base(options.base_url)
-        _key(options)
+        _key(options).out_of_environment(os.environ)
     plan = make_plan(options.state, options.url, secrets.token_hex(_NONCE_BYTES), options.kind)
     path = os.path.join(options.out, FRAMES)
     try:
@@ -87,17 +95,26 @@ async def run_receipt(
         raise SourceError(SourceReason.IO, path, error.errno or 0) from None
     try:
         recorder = Recorder(log, options.api_key)
-        host = _host(options, recorder, on_progress)
-        stopped_by = await _Run(options, plan, host, recorder, on_progress).run()
+        host = _host(options, recorder, tell)
+        stopped_by = await _Run(options, plan, host, recorder, tell).run()
     finally:
         log.close()
     if recorder.failure is not None:
         raise SourceError(SourceReason.IO, path, recorder.failure.errno or 0)
     expectation = Expectation(
-        options.state, options.url, options.agent_id, options.kind, options.profile
+        options.state,
+        options.url,
+        options.agent_id,
+        options.kind,
+        options.profile,
+        _session_of(options),
     )
     judgement = judge(expectation, log.frames)
     return RunResult(judgement, path, log.head, _sha256(path), stopped_by)
+
+
+def _session_of(options: RunOptions) -> str:
+    return "cloud" if options.app_server is None else "app-server"
 
 
 def _host(options: RunOptions, recorder: Recorder, on_progress: Callable[[str], None]) -> Host:
@@ -168,7 +185,7 @@ class _Run:
             names=list(options.state.names),
             kind=options.kind,
             nonce=self._plan.nonce,
-            session="cloud" if options.app_server is None else "app-server",
+            session=_session_of(self._options),
             pipeline_id=options.pipeline_id,
         )
 
@@ -209,7 +226,8 @@ class _Run:
         await self._host.before_turn()
         self._on_progress("first turn: the commit is fetched and looked at")
         await session.turn(opening_message(plan), gate, options.deadlines.first_turn)
-        if not session.has_final(plan.steps[-1].command):
+        # Profile seed does not ask which call did what.
+        if options.profile == "strict" and not session.has_final(plan.steps[-1].command):
             self._on_progress("the first turn ended before the last step: nothing more is asked")
             return
         await self._host.before_turn()

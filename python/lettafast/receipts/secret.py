@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import MutableMapping
 from typing import NoReturn
 
 from lettafast.errors import SessionError, SessionReason
@@ -32,6 +33,15 @@ class Secret:
     def is_in(self, text: str) -> bool:
         """Whether `text` holds the key."""
         return self.__value in text
+
+    def beginning_in(self, text: str) -> str:
+        """The end of `text` that the key may begin in, and go on in what follows."""
+        return text[1 - len(self.__value) :] if len(self.__value) > 1 else ""
+
+    def out_of_environment(self, environ: MutableMapping[str, str]) -> None:
+        """Takes out every variable that is the key: what is started later would inherit it."""
+        for name in [name for name, value in environ.items() if value == self.__value]:
+            del environ[name]
 
     def out_of(self, text: str) -> str:
         """`text` without the key."""

@@ -58,10 +58,12 @@ def statements(
     """
     plan = plan_of(state, frames)
     shown = None if plan is None else plan_json(plan)
+    # Who reads the first statement alone must not take a weaker run for a strict one in a sandbox.
+    how = {name: judgement.begin.get(name) for name in ("profile", "session")}
     log = {
         "name": "frames.jsonl",
         "digest": {"sha256": frames_sha256},
-        "annotations": {"chain": head, "frames": len(frames)},
+        "annotations": {"chain": head, "frames": len(frames), **how},
     }
     configuration = [log]
     if shown is not None:

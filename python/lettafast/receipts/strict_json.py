@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import rfc8785
@@ -40,3 +41,16 @@ def same(one: Any, other: Any) -> bool:
         return canonical(one) == canonical(other)
     except ValueError:
         return False
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """All strings of a JSON value, names too."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += [*one.keys(), *one.values()]
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, str):
+            yield one
