@@ -117,6 +117,36 @@ def test_one_session_is_named(server: Server, stage: Scene, command: Command) ->
     assert result.err == f"no session {missing} is running here\n"
 
 
+def test_a_server_at_a_socket_of_ones_own(stage: Scene, command: Command) -> None:
+    """`tmux -S`: found by its path alone, and asked only where nobody else can have put it."""
+    own = Server(stage.folder, "own")
+    own.socket = str(stage.folder / "own")
+    try:
+        pane = own.start()
+        result = command("panes", "--json", "--socket", own.socket)
+        assert (result.status, result.err) == (0, "")
+        assert [(one["socket"], one["pane_id"]) for one in result.json] == [(own.socket, pane)]
+        stage.folder.chmod(0o777)
+        result = command("panes", "--socket", own.socket)
+        assert (result.status, result.out) == (2, "")
+        assert result.err.startswith(f"{own.socket}: others may put another socket")
+    finally:
+        stage.folder.chmod(0o700)
+        own.stop()
+
+
+def test_nothing_is_said_of_herdr_where_there_is_none(
+    server: Server, stage: Scene, command: Command
+) -> None:
+    server.start()
+    server("set-option", "-g", "remain-on-exit", "on")
+    pane = server.window("true")
+    until(lambda: server.ask("#{pane_dead}", pane) == "1")
+    (found,) = command("explain", pane, "--json").json
+    assert "herdr" not in " ".join(one["sentence"] for one in found["evidence"])
+    assert "What runs in this pane's foreground is not known." in str(found["evidence"])
+
+
 def test_a_tmux_pane_is_explained(server: Server, stage: Scene, command: Command) -> None:
     pane = server.start()
     name = f"{session_name('tmux', server.socket)}/{pane}"

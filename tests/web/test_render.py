@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import Any
 
 import pytest
@@ -62,9 +64,28 @@ def test_the_newest_texts_are_rendered_first() -> None:
 
 
 def test_a_page_that_takes_long_goes_on_without_markdown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, "MARKDOWN_SECONDS_OF_A_PAGE", -1.0)
+    monkeypatch.setattr(render, "SECONDS_OF_A_PAGE", -1.0)
     (found,) = shown_turns(page(turn("assistant", text("*a*"))))
     assert found.parts[0].rendered is None
+
+
+def test_a_text_of_odd_characters_alone_is_spelled_out_without_marks() -> None:
+    """A browser takes half a minute to lay out a million marks."""
+    assert seen_text("\x00<").count('<span class="odd">') == 1
+    shown = seen_text("\x00<" * 20_000)
+    assert shown == r"\x00&lt;" * 20_000
+
+
+def test_a_page_of_slow_changes_goes_on_without_comparing() -> None:
+    """A hundred calls whose texts are alike everywhere: each is slow to compare."""
+    arguments = json.dumps({"path": "x", "old_string": "\n" * 990, "new_string": "\n" * 980 + "x"})
+    calls = [tool("", input=arguments, input_size=len(arguments)) for _ in range(48)]
+    began = time.process_time()
+    (found,) = shown_turns(page(turn("assistant", *calls)))
+    assert time.process_time() - began < render.SECONDS_OF_A_PAGE + 1
+    assert found.parts[-1].diff is not None
+    assert found.parts[0].diff is None
+    assert found.parts[0].input.text == arguments
 
 
 def test_a_cut_text_has_what_the_rest_is_fetched_by() -> None:

@@ -278,6 +278,20 @@ def test_a_herdr_that_hangs_delays_no_page_and_no_end(scene: Scene, tmp_path: pa
         assert site.stop() < 2
 
 
+def test_a_herdr_that_hangs_delays_no_start_page(scene: Scene, tmp_path: pathlib.Path) -> None:
+    with serving(tmp_path / "transcripts", scene.binder(), patience=0.3) as site:
+        site.write("c", user("one"))
+        scene.double.fault("hang", method="session.snapshot")
+        began = time.monotonic()
+        shown = site.get("/")
+        assert time.monotonic() - began < 2
+        assert "/conversations/agent-1/c" in shown.text
+        assert "The panes did not answer yet." in shown.text
+        told = site.get("/?panes=all").text
+        assert "A herdr session could not be asked" in told
+        assert "The panes did not answer yet." not in told
+
+
 def test_without_a_binder_there_are_no_panes(tmp_path: pathlib.Path) -> None:
     with serving(tmp_path) as site:
         assert site.json("/api/panes") == {"panes": [], "unreachable": []}

@@ -154,10 +154,17 @@ def test_beyond_the_loopback_it_warns(command: Command) -> None:
     nowhere = command.start("--host", "192.0.2.1", "--port", "0")
     nowhere.communicate(timeout=SECONDS)
     assert nowhere.returncode == 3
-    unknown = command.start("--host", "no.such.host.invalid", "--port", "0")
-    _, complaints = unknown.communicate(timeout=60)
-    assert unknown.returncode == 3
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "a..b", "x" * 70, "[::1]", ""])
+def test_what_is_no_host(command: Command, host: str) -> None:
+    process = command.start("--host", host, "--port", "0")
+    out, complaints = process.communicate(timeout=60)
+    assert (process.returncode, out) == (3, "")
     assert "Traceback" not in complaints
+    assert "Unknown error" not in complaints
+    assert "--port" not in complaints
+    assert "hint: `--host`" in complaints
 
 
 def test_ipv6(command: Command) -> None:

@@ -94,7 +94,7 @@ def test_a_pane_of_tmux_shows_what_its_letta_says(scene: Scene, server: Server, 
     assert (away["type"], away["reason"]) == ("urn:lettafast:tmux", "tmux_unavailable")
     (gone,) = site.json("/api/panes")["unreachable"]
     assert (gone["provider"], gone["socket"]) == ("tmux", server.socket)
-    assert "A tmux server could not be asked" in site.get("/").text
+    assert "A tmux server could not be asked" in site.get("/?panes=all").text
     os.kill(server.pid, signal.SIGCONT)
     with site.stream(f"pane:{place}") as stream:
         assert stream.wait("verdict").data["pane"]["verdict"] == "bound"

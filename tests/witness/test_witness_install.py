@@ -13,7 +13,16 @@ import pytest
 
 from lettafast.binding.witness_file import FOLDER, VERSION
 from lettafast.errors import LettafastError, WitnessError, WitnessReason
-from lettafast.witness import Found, Removed, State, install, installed, mod_path, uninstall
+from lettafast.witness import (
+    Found,
+    Removed,
+    State,
+    check_place,
+    install,
+    installed,
+    mod_path,
+    uninstall,
+)
 from lettafast.witness.mod import NAME, recognized, text
 from witness_host import MOD
 
@@ -55,7 +64,8 @@ def test_install_and_uninstall(home):
     assert installed(str(home)) == Found(State.CURRENT, VERSION)
     path = Path(mod_path(str(home)))
     assert path == home / ".letta" / "mods" / NAME
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    os.umask(mask := os.umask(0))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644 & ~mask, "root may install it for another"
     assert path.stat().st_nlink == 1
     assert tree(home) == before | {".letta/mods": None, f".letta/mods/{NAME}": text()}
     assert uninstall(str(home), ()) == Removed(Found(State.CURRENT, VERSION), 0, ())
@@ -300,3 +310,27 @@ def test_no_descriptor_is_kept(home):
     uninstall(str(home), ())
     refused(install, str(home / "nobody"))
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("name", [".local", ".local/state", FOLDER])
+def test_a_place_that_the_mod_does_not_write_to(home, tmp_path, name):
+    """Else each letta would be told to `/reload`, which changes nothing."""
+    (tmp_path / "aside").mkdir()
+    (home / name).parent.mkdir(parents=True, exist_ok=True)
+    (home / name).symlink_to(tmp_path / "aside")
+    before = tree(home)
+    for call in (install, check_place):
+        error = refused(call, str(home))
+        assert (error.reason, error.path) == (WitnessReason.SYMLINK, str(home / name))
+    assert tree(home) == before
+
+
+def test_a_place_that_is_open_to_others(home):
+    (home / FOLDER).mkdir(parents=True)
+    (home / FOLDER).chmod(0o755)
+    for call in (install, check_place):
+        error = refused(call, str(home))
+        assert (error.reason, error.path) == (WitnessReason.OPEN, str(home / FOLDER))
+    (home / FOLDER).chmod(0o700)
+    check_place(str(home))
+    assert install(str(home)) == Found(State.MISSING)

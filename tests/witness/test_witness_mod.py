@@ -376,6 +376,18 @@ def test_a_folder_that_others_may_write_to_is_not_used(host):
     wait("the file", lambda: shown(host) == "default")
 
 
+@root
+def test_root_makes_nothing_in_another_users_home(host, home):
+    """As `sudo letta` would, where that keeps HOME: a `~/.local` of root's is nobody else's."""
+    os.chown(home, 65534, 65534)
+    host.activate()
+    host.draw("default")
+    time.sleep(2 * TOUCH)
+    assert not (home / ".local").exists()
+    os.chown(home, 0, 0)
+    wait("the file", lambda: shown(host) == "default")
+
+
 def test_a_file_in_the_place_of_the_folder(host, home):
     (home / ".local").write_text("")
     host.activate()

@@ -141,6 +141,8 @@ def test_the_word_of_another_process(home, place, change):
         {"event": None},
         {"at_ms": 1796046092647.5},
         {"at_ms": "1796046092647"},
+        {"at_ms": int("9" * 399)},
+        {"seq": 1 << 53},
         {"closed": False},
     ],
     ids=str,

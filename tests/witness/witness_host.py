@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import subprocess
 import time
 from pathlib import Path
@@ -61,6 +62,7 @@ class Host:
     def do(self, what: str, **more: Any) -> Any:
         self._process.stdin.write(json.dumps({"do": what, **more}) + "\n")
         self._process.stdin.flush()
+        assert select.select([self._process.stdout], [], [], 20)[0], "it does not answer"
         return json.loads(self._process.stdout.readline())
 
     def activate(self, **more: Any) -> Any:
@@ -90,6 +92,11 @@ class Host:
             return
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
-        self._process.wait(10)
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise
         with self._process.stdout, self._process.stderr:
             assert (self._process.stdout.read(), self._process.stderr.read()) == ("", "")

@@ -28,7 +28,7 @@ ADVICE: Mapping[Reason, str] = {
     Reason.SEVERAL_PROCESSES: "Leave only one letta in the pane's foreground.",
     Reason.UNSUPPORTED_PLATFORM: "Use Linux or macOS.",
     Reason.OTHER_USER: "Run lettafast as the user that runs letta.",
-    Reason.OTHER_NAMESPACE: "Run lettafast inside the container that herdr and letta run in.",
+    Reason.OTHER_NAMESPACE: "Run lettafast inside the container that letta runs in.",
     Reason.OTHER_PANE: "Start letta from this pane's own shell.",
     Reason.ENVIRONMENT_UNREADABLE: (
         "Run lettafast as the user that runs letta, and start letta without files that are loaded "

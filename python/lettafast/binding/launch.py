@@ -75,9 +75,14 @@ def runner_of(executable: str | None, argv: Sequence[str]) -> str | None:
     return runner_named(executable or argv[0]) if argv else None
 
 
+def program_named(executable: str) -> str:
+    """The name of the file at this path, which may have been replaced since."""
+    return posixpath.basename(executable.removesuffix(_DELETED))
+
+
 def runner_named(executable: str) -> str | None:
     """What `runner_of` answers for a file of this name."""
-    name = posixpath.basename(executable.removesuffix(_DELETED))
+    name = program_named(executable)
     interpreter = _INTERPRETER.fullmatch(name)
     return name if name == "letta" else interpreter and interpreter[1]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .facts import Folder, Identity, ProcessFacts, Span
-from .launch import Launch, launch_of, options_preload, runner_named, runner_of
+from .launch import Launch, launch_of, options_preload, program_named, runner_named, runner_of
 from .pane import Terminal
 
 if sys.platform == "darwin":
@@ -106,6 +106,12 @@ def foregrounds(terminals: Sequence[Terminal | None]) -> Sequence[tuple[int, ...
     All processes are looked at once, however many terminals there are.
     """
     return _system.foregrounds(terminals) if SUPPORTED else [() for _ in terminals]
+
+
+def runs_program(pid: int, name: str) -> bool:
+    """Whether the process is known to run a file of this name."""
+    executable = _system.executable_of(pid) if SUPPORTED else None
+    return executable is not None and program_named(executable) == name
 
 
 def peer_shares_pid_namespace(pid: int) -> bool:

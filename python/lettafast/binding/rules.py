@@ -185,13 +185,13 @@ def no_single_letta(facts: Facts) -> Finding | None:
         return Finding(
             Reason.OTHER_NAMESPACE,
             pane.socket,
-            "herdr runs in another pid namespace, where its pids mean other processes.",
+            "What shows the pane runs in another pid namespace, where pids mean other processes.",
         )
     if not pane.foreground:
         return Finding(
             Reason.NO_PROCESS,
             "no process named",
-            "What runs in this pane's foreground is not known to herdr.",
+            "What runs in this pane's foreground is not known.",
         )
     if not facts.lettas:
         return Finding(

@@ -25,6 +25,8 @@ VERSION = 1
 CLOSED = "closed"
 
 _LARGEST = 4096
+_LARGEST_NUMBER = (1 << 53) - 1
+"""JavaScript's `Number.MAX_SAFE_INTEGER`."""
 _TRIES = 3
 _AHEAD = 5.0
 """How far a time may lie in the future: seconds. A clock that was set back makes old look new."""
@@ -40,7 +42,8 @@ _FORM: dict[str, type] = {
     "event": str,
     "at_ms": int,
 }
-_OPEN_TO_OTHERS = 0o077
+OPEN_TO_OTHERS = 0o077
+"""What the mode of the folder, and of a file in it, may not have."""
 
 
 def read_witness(home: str, identity: Identity, now: float) -> Witness | Problem:
@@ -76,7 +79,7 @@ def _missing(path: str) -> Problem:
 def _open_to_others(path: str, found: os.stat_result) -> Problem | None:
     if found.st_uid != os.geteuid():
         return Problem(Reason.WITNESS_INVALID, f"{path} belongs to user {found.st_uid}")
-    if found.st_mode & _OPEN_TO_OTHERS:
+    if found.st_mode & OPEN_TO_OTHERS:
         mode = stat.S_IMODE(found.st_mode)
         return Problem(Reason.WITNESS_INVALID, f"{path} is open to others: mode {mode:04o}")
     return None
@@ -126,8 +129,9 @@ def _checked(said: Any) -> dict[str, Any]:
     if said.keys() != _FORM.keys():
         raise ValueError("not the members of this version")
     for name, kind in _FORM.items():
-        if type(said[name]) is not kind or (kind is int and said[name] < 0):
-            raise ValueError(f"{name} is {said[name]!r}")
+        value = said[name]
+        if type(value) is not kind or (kind is int and not 0 <= value <= _LARGEST_NUMBER):
+            raise ValueError(f"{name} is {value!r}")
     if said["event"] not in _EVENTS:
         raise ValueError(f"event is {said['event']!r}")
     return said

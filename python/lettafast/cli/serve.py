@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import re
+import socket
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -43,6 +45,7 @@ PORT = 5388
 _PANES_NEED = ("platformdirs", "psutil")
 _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 _HIGHEST_PORT = 65_535
+_OF_PORTS = (errno.EADDRINUSE, errno.EACCES)
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{16,512}=*")
 
 
@@ -108,14 +111,24 @@ def run(args: argparse.Namespace) -> int:
     except BrokenPipeError:  # of standard output
         raise
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        port = PORT if args.port is None else args.port
-        output.complain(
-            f"{args.host} port {port}: {reason}", "`--port 0` takes a port that is free"
-        )
+        _complain(args, error)
         return UNREACHABLE
     _leave()
     return 0
+
+
+def _complain(args: argparse.Namespace, error: OSError) -> None:
+    """Says why nothing can be listened at: for the port or for the host."""
+    # The numbers of a resolver's errors are none of the system's.
+    if error.errno and not isinstance(error, socket.gaierror):
+        reason = os.strerror(error.errno)
+    else:
+        reason = error.strerror or str(error)
+    port = PORT if args.port is None else args.port
+    hint = "`--host` is the address, or the name, of this machine that it listens at"
+    if error.errno in _OF_PORTS:
+        hint = "`--port 0` takes a port that is free"
+    output.complain(f"{args.host} port {port}: {reason}", hint)
 
 
 def _leave() -> None:

@@ -120,7 +120,6 @@ def _chosen(args: argparse.Namespace) -> Provider | None:
     from lettafast.herdr.client import Herdr
     from lettafast.herdr.sockets import socket_path
     from lettafast.tmux.client import Tmux
-    from lettafast.tmux.sockets import find_sockets
 
     if args.socket is not None:
         if not args.socket:
@@ -128,11 +127,34 @@ def _chosen(args: argparse.Namespace) -> Provider | None:
                 "--socket names no path", "name the socket of a herdr session or a tmux server"
             )
         real = os.path.realpath(args.socket)
-        return TmuxPanes(Tmux(real)) if real in find_sockets() else HerdrPanes(Herdr(args.socket))
+        return TmuxPanes(Tmux(real)) if _is_tmux(real) else HerdrPanes(Herdr(args.socket))
     try:
         return None if args.session is None else HerdrPanes(Herdr(socket_path(args.session)))
     except HerdrError as error:
         raise UsageError(str(error), error.hint or "") from None
+
+
+def _is_tmux(path: str) -> bool:
+    """Whether it is a tmux server's: one in its usual place, or that a server listens at."""
+    from lettafast.binding.process import runs_program
+    from lettafast.errors import TmuxError
+    from lettafast.tmux.client import Tmux
+    from lettafast.tmux.sockets import find_sockets, is_safe
+
+    if path in find_sockets():
+        return True
+    try:
+        server = Tmux(path).server_pid()
+    except TmuxError:
+        return False
+    if not server or not runs_program(server, "tmux"):
+        return False
+    if not is_safe(path):
+        raise UsageError(
+            f"{path}: others may put another socket in the place of this tmux server's",
+            "start it with its socket in a folder that only you may write to",
+        )
+    return True
 
 
 def _missing(error: ModuleNotFoundError) -> UsageError:

@@ -39,7 +39,7 @@ _HEADINGS = ("PID", "MOD", "SHOWS", "FOLDER")
 _STATES = {
     "loaded": "loaded",
     "stale": "loaded, and silent: it is stopped, or very busy",
-    "not_loaded": "not loaded: type /reload there, or start it again",
+    "not_loaded": "not loaded, or nothing is shown yet: type /reload there, or start it again",
     "mods_off": "not loaded: it was started without mods",
     "headless": "not needed: it shows no conversation",
 }
@@ -119,9 +119,10 @@ def _uninstall(home: str, args: argparse.Namespace) -> int:
 
 
 def _status(home: str, args: argparse.Namespace) -> int:
-    from lettafast.witness import State, installed, lettas_of
+    from lettafast.witness import State, check_place, installed, lettas_of
 
     found = installed(home)
+    check_place(home)
     lettas = lettas_of(home)
     if args.json:
         output.write_json(_mod_shape(home) | {"lettas": [_letta_shape(one) for one in lettas]})

@@ -46,7 +46,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class PaneInfo:
-    """One pane, as herdr tells of it. `(socket, terminal_id)` names it for as long as its terminal lives."""
+    """One pane, as herdr tells of it.
+
+    `(socket, terminal_id)` names it for as long as its terminal lives.
+    """
 
     socket: str
     pane_id: str

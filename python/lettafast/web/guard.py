@@ -112,6 +112,7 @@ class Guard:
                 HTTPStatus.FORBIDDEN,
                 "foreign_request",
                 "only this server's own pages, and addresses typed or opened by its user, may ask",
+                hint="where a terminal in a browser shows the address, paste it into a new tab",
             )
 
     def _check_size(self, scope: Scope, headers: Headers) -> None:

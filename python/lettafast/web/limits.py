@@ -35,5 +35,7 @@ class WebLimits:
     """Of all headers of a request."""
     poll: float = 0.25
     """Seconds between two looks at the files that are watched."""
+    patience: float = 2.0
+    """Seconds that the start page waits for panes; what is later comes to the page later."""
     verdicts: float = 2.0
     """Seconds between two looks at the panes that are watched."""

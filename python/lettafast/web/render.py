@@ -18,14 +18,19 @@ from .markdown import MAX_MARKDOWN_CHARS, markdown
 
 MARKDOWN_CHARS_OF_A_PAGE = 300_000
 """Characters of Markdown that one page renders, the newest first; the rest is shown as it is."""
-MARKDOWN_SECONDS_OF_A_PAGE = 2.0
-"""Seconds after which a page renders no more Markdown: some texts are made to be slow."""
+SECONDS_OF_A_PAGE = 2.0
+"""Seconds after which a page renders no more Markdown and compares no more texts: some are made
+to be slow."""
 TOOL_CHARS_OF_A_PAGE = 200_000
 """Characters of arguments and outputs that a page holds; the rest is fetched when opened."""
 BOXED_CHARS = 8_000
 """A plain text longer than this scrolls in a box of its own."""
 
+MARKS_OF_A_TEXT = 10_000
+"""Spelled-out characters of one text that are marked; with more of them, a browser takes long."""
+
 _CODE = re.compile("`([^`]+)`")
+_MARK = '<span class="odd">'
 
 STATES = {
     "ok": "done",
@@ -118,14 +123,19 @@ class _Budget:
 
     markdown: int = MARKDOWN_CHARS_OF_A_PAGE
     tools: int = TOOL_CHARS_OF_A_PAGE
-    deadline: float = field(default_factory=lambda: time.monotonic() + MARKDOWN_SECONDS_OF_A_PAGE)
+    deadline: float = field(default_factory=lambda: time.monotonic() + SECONDS_OF_A_PAGE)
 
     def renders(self, text: str) -> bool:
         """Whether this text's Markdown is rendered."""
-        if len(text) > min(self.markdown, MAX_MARKDOWN_CHARS) or time.monotonic() > self.deadline:
+        if len(text) > min(self.markdown, MAX_MARKDOWN_CHARS) or self.is_spent:
             return False
         self.markdown -= len(text)
         return True
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the page took so long that the rest is shown as it is."""
+        return time.monotonic() > self.deadline
 
     def holds(self, text: str) -> bool:
         """Whether the page holds this argument or output."""
@@ -165,7 +175,10 @@ def seen_advice(text: str) -> Markup:
 
 def _marked(spell: Any, text: str) -> Markup:
     escaped = str(escape(file_name(text)))
-    return Markup(spell(escaped, '<span class="odd">{}</span>'.format))  # noqa: S704 - escaped
+    shown = spell(escaped, f"{_MARK}{{}}</span>".format)
+    if shown.count(_MARK) > MARKS_OF_A_TEXT:
+        shown = spell(escaped)
+    return Markup(shown)  # noqa: S704 - escaped
 
 
 def _turn(turn: Mapping[str, Any], budget: _Budget) -> ShownTurn:
@@ -201,6 +214,7 @@ def _part(part: Mapping[str, Any], role: str, budget: _Budget) -> TextPart | Too
 def _tool(part: Mapping[str, Any], budget: _Budget) -> ToolPart:
     output = _long("output", part, budget)
     given = _long("input", part, budget)
+    compares = given.text is not None and not budget.is_spent
     return ToolPart(
         kind="tool",
         ref=part["ref"],
@@ -211,7 +225,7 @@ def _tool(part: Mapping[str, Any], budget: _Budget) -> ToolPart:
         summary=summarize_arguments(part["input"]),
         input=given,
         output=output,
-        diff=None if given.text is None else diff_of(part["name"], part["input"]),
+        diff=diff_of(part["name"], part["input"]) if compares else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -34,7 +35,7 @@ from .library import Library
 from .limits import WebLimits
 from .live import Live
 from .openapi import DESCRIPTION
-from .panes import PaneKey, Panes, ShownPane, place_of
+from .panes import Look, PaneKey, Panes, ShownPane, place_of
 from .places import Place, quoted
 from .problems import Problem, problem_of
 from .queries import Query
@@ -90,20 +91,22 @@ class Routes:
     # Pages.
 
     async def index(self, request: Request) -> Response:
-        """`GET /`."""
-        look = await self._panes.look()
+        """`GET /`; with `panes=all` however long the panes take."""
+        look = await self._early_look(request)
         listing = await self._library.newest(self._limits.conversations)
         # A tmux may have many panes, and those with an agent are what one comes for.
         panes = sorted(
-            (shown.shape for shown in look.panes.values()), key=lambda pane: pane["agent"] is None
+            (shown.shape for shown in (look.panes.values() if look else ())),
+            key=lambda pane: pane["agent"] is None,
         )
         view = IndexView(
             panes=panes,
-            unreachable=look.unreachable,
+            unreachable=() if look is None else look.unreachable,
             offers=_offers(panes),
             conversations=listing.conversations,
             root=file_name(self._library.root),
             note=self._note,
+            is_late=look is None,
         )
         tag = etag(self._salt, to_json(asdict(view)))
         if is_known(request, tag):
@@ -240,6 +243,16 @@ class Routes:
         return json_response(request, said)
 
     # What they share.
+
+    async def _early_look(self, request: Request) -> Look | None:
+        """All panes; None where they take longer than a reader of the start page should wait."""
+        is_patient = Query(request, "panes").text("panes") == "all"
+        try:
+            return await asyncio.wait_for(
+                self._panes.look(), None if is_patient else self._limits.patience
+            )
+        except asyncio.TimeoutError:  # the look goes on, and serves who asked for it since
+            return None
 
     def _conversation(self, request: Request) -> tuple[Place, _Address]:
         agent = request.path_params["agent"]

@@ -126,7 +126,10 @@ def serve(  # noqa: PLR0913 - each is a choice of who starts the server
 
 def listen(host: str, port: int, limits: WebLimits, *, or_any_port: bool = False) -> socket.socket:
     """A listening socket. Raises `OSError`."""
-    family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    try:
+        family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except UnicodeError:
+        raise socket.gaierror(socket.EAI_NONAME, "this cannot be the name of a host") from None
     try:
         found = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
     except OSError:

@@ -101,3 +101,5 @@ class IndexView:
     root: str
     note: str | None
     """What to say first, such as that a bundled recording is shown."""
+    is_late: bool = False
+    """Whether the panes are not here yet."""

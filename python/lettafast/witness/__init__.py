@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from lettafast.binding.witness_file import VERSION
 
-from .installer import Removed, install, installed, mod_path, uninstall
+from .installer import Removed, check_place, install, installed, mod_path, uninstall
 from .mod import Found, State
 from .running import LettaStatus, Loaded, lettas_of
 
@@ -27,6 +27,7 @@ __all__ = [
     "Loaded",
     "Removed",
     "State",
+    "check_place",
     "install",
     "installed",
     "lettas_of",

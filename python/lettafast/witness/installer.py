@@ -15,7 +15,7 @@ import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from lettafast.binding.witness_file import FOLDER
+from lettafast.binding.witness_file import FOLDER, OPEN_TO_OTHERS
 from lettafast.errors import WitnessError, WitnessReason
 
 from .mod import LARGEST, NAME, Found, State, recognized, text
@@ -56,12 +56,20 @@ def installed(home: str) -> Found:
         return _look(mods, mod_path(home))
 
 
+def check_place(home: str) -> None:
+    """Raises `WitnessError` where the mod would write nothing: behind a link, or open to others."""
+    with _folder(home, *FOLDER.split("/")) as folder:
+        if folder is not None and os.fstat(folder).st_mode & OPEN_TO_OTHERS:
+            raise WitnessError(WitnessReason.OPEN, os.path.join(home, FOLDER))
+
+
 def install(home: str) -> Found:
     """Installs this version of the mod, unless it is there; returns what was there before.
 
     Raises `WitnessError`: where no Letta Code has run, where something else has
     the mod's name, where a link is in the way, and where nothing can be written.
     """
+    check_place(home)
     path = mod_path(home)
     missing = WitnessError(WitnessReason.NO_LETTA, os.path.join(home, LETTA))
     with _folder(home, LETTA) as letta:
@@ -134,7 +142,8 @@ def _write(folder: int, said: bytes, *, replace: bool) -> None:
     """Makes the mod appear at one blow; only with `replace` in the place of another file."""
     # Letta loads nothing whose name begins with a dot.
     new = f".{NAME}.{secrets.token_hex(8)}"
-    fd = os.open(new, _NEW, 0o600, dir_fd=folder)
+    # It is no secret, and what root installs for a user that user's Letta has to read.
+    fd = os.open(new, _NEW, 0o644, dir_fd=folder)
     try:
         with open(fd, "wb") as file:
             file.write(said)

@@ -12,6 +12,7 @@ import path from "node:path";
 const VERSION = 1;
 const FOLDERS = [".local", "state", "lettafast", "witness"];
 const RECORD = path.join(".letta", "settings.local.json"); // beneath the folder Letta is in
+const LARGEST_RECORD = 1 << 20;
 const TOUCH_MS = 5000;
 const DOUBT_MS = 1000;
 /** Where the activations of one process find each other, whichever version or copy they are of. */
@@ -109,8 +110,8 @@ function watch(letta) {
   function doubt() {
     const record = path.join(process.cwd(), RECORD);
     const found = fs.statSync(record, { throwIfNoEntry: false });
-    if (!found?.isFile() || found.mtimeMs === examined) return;
-    const session = JSON.parse(fs.readFileSync(record, "utf8")).lastSession;
+    if (found === undefined || found.mtimeMs === examined) return;
+    const session = JSON.parse(readPlain(record)).lastSession;
     examined = found.mtimeMs;
     if (isShown(session?.agentId, session?.conversationId)) return;
     // Another letta may have written it: what is drawn tells.
@@ -200,12 +201,31 @@ function openFolder() {
   if (!path.isAbsolute(folder)) throw new Error("HOME is relative");
   for (const name of FOLDERS) {
     folder = path.join(folder, name);
-    if (!fs.lstatSync(folder, { throwIfNoEntry: false })) fs.mkdirSync(folder, 0o700);
+    if (!fs.lstatSync(folder, { throwIfNoEntry: false })) makeFolder(folder);
     found = fs.lstatSync(folder);
     if (!found.isDirectory()) throw new Error(`${folder} is a link`);
   }
   if (found.uid !== process.getuid() || found.mode & 0o077) throw new Error(`${folder} is open`);
   return folder;
+}
+
+/** What root makes in another user's home would be in that user's way, so it makes nothing. */
+function makeFolder(folder) {
+  const owner = fs.statSync(path.dirname(folder)).uid;
+  if (process.getuid() === 0 && owner !== 0) throw new Error(`${folder} would be root's`);
+  fs.mkdirSync(folder, 0o700);
+}
+
+/** The text of a regular file; throws for all else, and waits for nothing. */
+function readPlain(name) {
+  const descriptor = fs.openSync(name, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+  try {
+    const found = fs.fstatSync(descriptor);
+    if (!found.isFile() || found.size > LARGEST_RECORD) throw new Error(`${name} is no record`);
+    return fs.readFileSync(descriptor, "utf8");
+  } finally {
+    fs.closeSync(descriptor);
+  }
 }
 
 /** Takes away what lettas that are gone have left. */

@@ -11,6 +11,10 @@ const RANGE_BYTES = 1 << 18;
 const FIRST_RANGE_BYTES = 1 << 14;
 const MAX_FOUND = 10_000;
 const SCROLLBACK_EVERY = 2_000; // milliseconds
+const AGAIN_AFTER = 2_000; // milliseconds
+const MAX_WATCHES = 64; // what the server lets one client watch
+const MAX_MARKS = 10_000; // of spelled-out characters in one text
+const MAX_QUERY = 7_500; // characters; a longer address is refused
 
 const root = document.documentElement;
 const one = (selector, within = document) => within.querySelector(selector);
@@ -42,8 +46,13 @@ function spelled(character) {
 
 function visible(text) {
   const fragment = document.createDocumentFragment();
+  const odd = [...text.matchAll(ODD)];
   let done = 0;
-  for (const found of text.matchAll(ODD)) {
+  if (odd.length > MAX_MARKS) {
+    fragment.append(text.replace(ODD, (character) => spelled(character)));
+    return fragment;
+  }
+  for (const found of odd) {
     fragment.append(text.slice(done, found.index), make("span", { class: "odd" }, spelled(found[0])));
     done = found.index + found[0].length;
   }
@@ -189,10 +198,12 @@ function recount(turn) {
 let loadingOlder = null;
 
 function loadOlder() {
-  loadingOlder ??= fetchOlder().finally(() => {
-    loadingOlder = null;
+  if (loadingOlder) return loadingOlder;
+  const asked = fetchOlder().finally(() => {
+    if (loadingOlder === asked) loadingOlder = null;
   });
-  return loadingOlder;
+  loadingOlder = asked;
+  return asked;
 }
 
 async function fetchOlder() {
@@ -205,7 +216,7 @@ async function fetchOlder() {
     putOlder(document.adoptNode(page));
     return true;
   } catch (error) {
-    onRefusal(error);
+    if (box === turnsBox()) onRefusal(error);
     return false;
   }
 }
@@ -256,23 +267,26 @@ function watchOlder() {
 
 let unseen = 0;
 let wanted = null; // the end that the server told of last
-let catching = false;
+let catching = null; // the turns that are being caught up with
 
+// An answer that comes when others are shown by then is nothing for them.
 async function catchUp(cursor) {
+  const box = turnsBox();
   wanted = cursor;
-  if (catching || !turnsBox()) return;
-  catching = true;
+  if (!box || catching === box) return;
+  catching = box;
   try {
-    while (turnsBox() && isNewest() && wanted !== end()) {
+    while (box === turnsBox() && isNewest() && wanted !== end()) {
       const before = end();
       const page = one(".page", await askHtml(address(facts().turns, { after: before })));
+      if (box !== turnsBox()) return;
       putNewer(document.adoptNode(page));
       if (end() === before) break;
     }
   } catch (error) {
-    onRefusal(error);
+    if (box === turnsBox()) onRefusal(error);
   } finally {
-    catching = false;
+    if (catching === box) catching = null;
   }
 }
 
@@ -326,6 +340,7 @@ function goBelow() {
 const notices = make("div", { id: "notices" });
 
 function notice(name, kind, heading, ...rest) {
+  const isKnown = one(`[data-name="${name}"]`, notices)?.getAttribute("aria-label") === heading;
   dropNotice(name);
   const made = make(
     "section",
@@ -334,7 +349,7 @@ function notice(name, kind, heading, ...rest) {
     ...rest,
   );
   notices.append(made);
-  say(heading);
+  if (!isKnown) say(heading);
 }
 
 function dropNotice(...names) {
@@ -366,6 +381,7 @@ function onRefusal(error) {
 }
 
 function onHistoryChanged() {
+  dropNotice("refused", "missing");
   notice(
     "history",
     "warn",
@@ -377,15 +393,17 @@ function onHistoryChanged() {
 
 // The server refuses what comes behind an end of another history.
 async function checkHistory() {
+  const box = turnsBox();
   if (!end()) return;
   try {
     await askHtml(address(facts().turns, { after: end(), limit: 1 }));
   } catch (error) {
-    onRefusal(error);
+    if (box === turnsBox()) onRefusal(error);
   }
 }
 
 function onRefused(problem) {
+  dropNotice("missing");
   const lenient = make("a", { class: "button", href: `${facts().here}?mode=lenient` }, "Read it leniently");
   notice(
     "refused",
@@ -398,6 +416,7 @@ function onRefused(problem) {
 }
 
 function onMissing(problem) {
+  dropNotice("refused");
   const detail = make("p", {}, visible(problem?.detail || "What was read before stays on this page."));
   notice("missing", "warn", "This transcript cannot be read now", detail);
 }
@@ -413,13 +432,27 @@ const EVENTS = ["grown", "history_changed", "refused", "missing", "verdict", "pa
 
 // What is told again, to a tab that begins to listen, may be of before its page was made.
 function onEvent(type, data, isAgain = false) {
-  if (facts().kind === "index") return type === "verdict" && onListedVerdict(data);
+  if (facts().kind === "index") return onListed(type, data);
   if (data.watch !== facts().watch) return undefined;
+  if (type === "verdict") return onVerdict(data.pane);
+  if (type === "pane_closed") return onClosed();
+  // While the page of another verdict is on its way, this is of what that shows.
+  return swapping.then(() => isOfVerdict() && onConversation(type, data, isAgain));
+}
+
+function onClosed() {
+  judged = null;
+  dropNotice("failed");
+  notice("closed", "warn", "This pane was closed", make("p", {}, "What it showed stays here."));
+}
+
+function onConversation(type, data, isAgain) {
   const isShown = Boolean(turnsBox());
   switch (type) {
     case "grown":
       dropNotice("refused", "missing", "failed");
-      if (!data.cursor || facts().shows === "terminal") return undefined;
+      if (facts().shows === "terminal") return undefined;
+      if (!data.cursor) return isShown ? checkHistory() : undefined;
       return isShown ? catchUp(data.cursor) : swap();
     case "history_changed":
       if (!isShown) return swap();
@@ -427,12 +460,9 @@ function onEvent(type, data, isAgain = false) {
     case "refused":
       if (isShown) return onRefused(data.problem ?? {});
       return facts().state === "refused" || facts().shows === "terminal" ? undefined : swap();
-    case "missing":
-      return isShown ? onMissing(data.problem) : undefined;
-    case "verdict":
-      return onVerdict(data.pane);
     default:
-      return notice("closed", "warn", "This pane was closed", make("p", {}, "What it showed stays here."));
+      if (isShown) return onMissing(data.problem);
+      return isAgain || isSameState(data.problem) ? undefined : swap();
   }
 }
 
@@ -447,20 +477,61 @@ function isSameVerdict(pane, known) {
 
 const isSameOffer = (pane, known) => (pane.offer?.command ?? "") === known.offer;
 
+// Whether the page says already what is the matter with its conversation.
+function isSameState(problem) {
+  return facts().shows === "terminal" || String(problem?.type).endsWith(`:${facts().state}`);
+}
+
+let judged = null; // the verdict that the server told of last
+let judging = false;
+
+// The page is asked for until it is of the verdict that was told last, however late answers come.
 async function onVerdict(pane) {
-  dropNotice("closed");
-  const isSame = isSameVerdict(pane, facts());
-  if (isSame && isSameOffer(pane, facts())) return;
-  await swap();
-  if (isSame) return;
-  say(pane.verdict === "bound" ? "The pane shows a conversation now" : `Terminal: ${pane.sentence}`);
+  dropNotice("closed", "failed");
+  judged = pane;
+  if (judging) return undefined;
+  judging = true;
+  try {
+    while (!isOfVerdict()) {
+      const told = judged;
+      const isSame = isSameVerdict(told, facts());
+      if (!(await swap())) return onUnshown();
+      if (!isSame) say(told.verdict === "bound" ? "The pane shows a conversation now" : `Terminal: ${told.sentence}`);
+      if (told === judged) break; // what the page says itself is of later than what was told
+    }
+  } finally {
+    judging = false;
+  }
+  return undefined;
+}
+
+const isShownVerdict = (pane) => isSameVerdict(pane, facts()) && isSameOffer(pane, facts());
+const isOfVerdict = () => !judged || isShownVerdict(judged);
+
+function onUnshown() {
+  if (!judged) dropNotice("failed");
+  if (!judged || one('[data-name="token"]', notices)) return;
+  const before = "What is on this page is what the pane showed before. It is asked for again.";
+  notice(
+    "failed",
+    "warn",
+    "The page of what this pane shows now did not come",
+    make("p", {}, visible(judged.sentence ?? "")),
+    make("p", {}, before),
+  );
+  setTimeout(() => isOfVerdict() || onVerdict(judged), AGAIN_AFTER);
 }
 
 let listTimer = 0;
 
-function onListedVerdict(data) {
+function onListed(type, data) {
   const row = all("[data-watch]").find((found) => found.dataset.watch === data.watch);
-  if (row && isSameVerdict(data.pane, row.dataset) && isSameOffer(data.pane, row.dataset)) return;
+  if (type === "verdict") {
+    const isSame = row && isSameVerdict(data.pane, row.dataset) && isSameOffer(data.pane, row.dataset);
+    if (isSame && (data.pane.agent_status ?? "") === row.dataset.status) return;
+  } else if (type !== "pane_closed" || !row) {
+    return;
+  }
   clearTimeout(listTimer);
   listTimer = setTimeout(swap, 300);
 }
@@ -472,6 +543,13 @@ function isLive(live) {
   const text = live ? "Live" : "Reconnecting…";
   if (shown.textContent !== text) shown.textContent = text;
   if (live) dropNotice("token", "failed");
+}
+
+// As much of what is to be watched as the server takes, the first before the last.
+function fitting(watches) {
+  let length = 0;
+  const fits = (name) => (length += encodeURIComponent(name).length + 7) <= MAX_QUERY;
+  return [...new Set(watches)].slice(0, MAX_WATCHES).filter(fits).sort();
 }
 
 // One stream for all watches that are given to it; `tell` gets what comes.
@@ -487,11 +565,17 @@ class Stream {
   }
 
   watch(watches) {
-    const query = new URLSearchParams(watches.slice(0, 64).map((name) => ["watch", name])).toString();
+    const query = new URLSearchParams(fitting(watches).map((name) => ["watch", name])).toString();
     if (query === this.#open) return false;
     this.#open = query;
     this.#connect();
     return true;
+  }
+
+  rest(isResting) {
+    if (!isResting) return this.#connect();
+    clearTimeout(this.#timer);
+    return this.#source?.close();
   }
 
   #connect() {
@@ -541,6 +625,7 @@ class SharedFeed {
   }
 
   watch(watches) {
+    if (watches.join() === this.#watches.join()) return; // nothing of it was missed
     this.#watches = watches;
     this.#hello();
   }
@@ -588,6 +673,7 @@ class SharedFeed {
 
 class Leader {
   #tabs = new Map();
+  #untold = new Set(); // tabs that came and were not told yet how things stand
   #last = new Map(); // what was told last of each watch, by type, in the order told
   #timer = 0;
   #live = false;
@@ -612,18 +698,13 @@ class Leader {
 
   joined(tab, watches) {
     this.#tabs.set(tab, watches);
-    this.#soon(() => {
-      if (this.#watch()) return;
-      this.live(this.#live);
-      for (const name of watches) {
-        for (const [type, data] of this.#last.get(name) ?? []) this.tell({ kind: "event", type, data, to: tab });
-      }
-    });
+    this.#untold.add(tab);
+    this.#soon();
   }
 
   left(tab) {
     this.#tabs.delete(tab);
-    this.#soon(() => this.#watch());
+    this.#soon();
   }
 
   // Tabs that ended without a word are forgotten; those that live answer, and come back.
@@ -631,13 +712,26 @@ class Leader {
     for (const tab of this.#tabs.keys()) if (tab !== own) this.#tabs.delete(tab);
   }
 
-  #soon(act) {
+  #soon() {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(act, 60);
+    this.#timer = setTimeout(() => {
+      const untold = [...this.#untold];
+      this.#untold.clear();
+      if (this.#watch() || !untold.length) return; // a new stream tells all of them
+      this.live(this.#live);
+      for (const to of untold) this.#tellAgain(to);
+    }, 60);
   }
 
+  #tellAgain(to) {
+    for (const name of this.#tabs.get(to) ?? []) {
+      for (const [type, data] of this.#last.get(name) ?? []) this.tell({ kind: "event", type, data, to });
+    }
+  }
+
+  // Where not all can be watched, what a page shows comes before what a list names.
   #watch() {
-    const watches = [...new Set([...this.#tabs.values()].flat())].sort();
+    const watches = [...this.#tabs.values()].sort((few, many) => few.length - many.length).flat();
     for (const name of this.#last.keys()) if (!watches.includes(name)) this.#last.delete(name);
     return this.stream.watch(watches);
   }
@@ -645,7 +739,10 @@ class Leader {
 
 function startFeed() {
   if (navigator.locks && window.BroadcastChannel) return new SharedFeed();
-  return new Stream(onEvent, isLive);
+  const stream = new Stream(onEvent, isLive);
+  // Browsers open six connections to a server: a tab out of sight leaves its own to the others.
+  document.addEventListener("visibilitychange", () => stream.rest(document.hidden));
+  return stream;
 }
 
 let feed = null;
@@ -659,14 +756,23 @@ function watchPage() {
 
 // --- another state of the same page ----------------------------------------------------
 
-async function swap() {
+let swapping = Promise.resolve(true);
+
+// One after the other: what is shown at last was asked for last. Gives whether it came.
+function swap() {
+  swapping = swapping.then(fetchState, fetchState);
+  return swapping;
+}
+
+async function fetchState() {
   let page;
   try {
     page = await askPage(address(facts().here));
   } catch (error) {
-    return onRefusal(error);
+    onRefusal(error);
+    return false;
   }
-  const hadFocus = main().contains(document.activeElement);
+  const focused = main().contains(document.activeElement) && document.activeElement;
   const query = one("#titles")?.value;
   notices.replaceChildren();
   document.title = page.title;
@@ -680,26 +786,39 @@ async function swap() {
       one(".tools [data-do=help]").before(document.adoptNode(one("[data-do=find]", page)));
     }
   }
-  if (hadFocus) main().focus({ preventScroll: true });
+  if (focused) sameElement(focused).focus({ preventScroll: true });
   setUp();
+  refind();
   if (query) {
     one("#titles").value = query;
     filterTitles();
   }
-  return undefined;
+  return true;
+}
+
+// What has the focus of what was there before, so that nobody is taken from where they are.
+function sameElement(before) {
+  const href = before.getAttribute("href");
+  const link = href && all("a", main()).find((found) => found.getAttribute("href") === href);
+  return document.getElementById(before.id) || link || main();
 }
 
 // --- the terminal's text ------------------------------------------------------------------
 
+let refreshing = false;
+
 async function refreshScrollback() {
   const box = one("#scrollback");
-  if (!box || document.hidden || facts().shows !== "terminal") return;
+  if (!box || refreshing || document.hidden || facts().shows !== "terminal") return;
+  refreshing = true;
   try {
     const fresh = one(".scrollback", await askHtml(address(facts().turns)));
     if (!fresh || box !== one("#scrollback")) return;
     putScrollback(box, document.adoptNode(fresh));
   } catch (error) {
     if (error instanceof Refusal && error.status === 401) onNoToken();
+  } finally {
+    refreshing = false;
   }
 }
 
@@ -741,7 +860,7 @@ async function fetchRange(box, length) {
     if (range.end >= range.size) one(".more", box).remove();
     return range.end < range.size && range.end > Number(shown);
   } catch (error) {
-    onRefusal(error);
+    if (box.isConnected) onRefusal(error);
     return false;
   } finally {
     delete box.dataset.busy;
@@ -769,21 +888,33 @@ function onOpened(details) {
 // --- copy and raw ---------------------------------------------------------------------------
 
 async function copy(text, pressed) {
+  const said = (await isCopied(text)) ? "Copied" : "Not copied";
+  say(said);
+  if (pressed.dataset.said) return;
+  const words = [...pressed.childNodes];
+  pressed.dataset.said = said;
+  pressed.replaceChildren(said);
+  setTimeout(() => {
+    pressed.replaceChildren(...words);
+    delete pressed.dataset.said;
+  }, 1_500);
+}
+
+async function isCopied(text) {
   try {
     await navigator.clipboard.writeText(text);
+    return true;
   } catch {
+    const focused = document.activeElement;
     const area = make("textarea", { class: "hidden" });
     area.value = text;
     document.body.append(area);
     area.select();
-    document.execCommand("copy");
+    const done = document.execCommand("copy");
     area.remove();
-    pressed.focus();
+    focused?.focus({ preventScroll: true });
+    return done;
   }
-  const words = [...pressed.childNodes];
-  pressed.replaceChildren("Copied");
-  say("Copied");
-  setTimeout(() => pressed.replaceChildren(...words), 1_500);
 }
 
 function fenced(text, language = "") {
@@ -821,18 +952,27 @@ async function showRaw(pressed) {
   const box = make("div", { class: "raw" });
   try {
     const ref = pressed.closest(".tool")?.dataset.ref;
-    const text = JSON.stringify(await rawOf(turn, ref), null, 2);
-    const pre = make("pre", { tabindex: "0", role: "group", "aria-label": "Raw" }, visible(text));
-    box.append(pre);
+    const [raw, isWhole] = ref ? await rawOfCall(ref) : await rawOfTurn(turn);
+    if (!isWhole) box.append(make("p", { class: "note" }, "Only the end of this long turn:"));
+    const text = visible(JSON.stringify(raw, null, 2));
+    box.append(make("pre", { tabindex: "0", role: "group", "aria-label": "Raw" }, text));
   } catch (error) {
-    return onRefusal(error);
+    return turn.isConnected ? onRefusal(error) : undefined;
   }
   within.append(box);
   return undefined;
 }
 
+// A ref is `at:` and the cursor that the entry begins at.
+async function rawOfCall(ref) {
+  const page = await askJson(address(facts().api, { after: ref.replace(/^at:/, "") }));
+  const found = page.turns.flatMap((turn) => turn.parts).find((part) => part.ref === ref);
+  if (!found) throw new Refusal(404, { detail: "This entry could not be found again." });
+  return [found, true];
+}
+
 // The unit that the turn belongs to is asked for as a page of its own.
-async function rawOf(turn, ref) {
+async function rawOfTurn(turn) {
   const turns = all(".turn");
   const next = turns.slice(turns.indexOf(turn) + 1).find((found) => !isAgent(found));
   const history = one(".page[data-history]").dataset.history;
@@ -840,9 +980,8 @@ async function rawOf(turn, ref) {
   const before = next ? `${history}:${next.dataset.offset}` : last;
   const page = await askJson(address(facts().api, { before, limit: 1 }));
   const [from, to] = [Number(turn.dataset.offset), turn.dataset.role];
-  const found =
-    page.turns.find((other) => other.offset === from) ?? page.turns.findLast((other) => other.role === to);
-  return ref ? found.parts.find((part) => part.ref === ref) ?? found : found;
+  const whole = page.turns.find((other) => other.offset === from);
+  return [whole ?? page.turns.findLast((other) => other.role === to), Boolean(whole)];
 }
 
 // --- find -------------------------------------------------------------------------------------
@@ -1112,10 +1251,12 @@ function decorate(within) {
 function setUp() {
   unseen = 0;
   wanted = null;
+  loadingOlder = null;
   decorate(main());
   one("#titles")?.addEventListener("input", filterTitles);
   const terminal = one("pre.terminal");
   if (terminal) terminal.scrollTop = terminal.scrollHeight;
+  history.scrollRestoration = turnsBox() ? "manual" : "auto";
   if (turnsBox()) {
     pages().forEach(measure);
     if (isNewest() && !location.hash) toEnd();
@@ -1123,6 +1264,7 @@ function setUp() {
   }
   showBelow();
   watchPage();
+  if (facts().late) swap();
 }
 
 root.classList.add("js");
@@ -1142,7 +1284,8 @@ one("#keys").addEventListener("change", (event) => {
   }
 });
 window.addEventListener("scroll", showBelow, { passive: true });
-if ("scrollRestoration" in history) history.scrollRestoration = "manual";
+// What came to the list meanwhile is no event of what it names.
+document.addEventListener("visibilitychange", () => !document.hidden && facts().kind === "index" && swap());
 setInterval(refreshScrollback, SCROLLBACK_EVERY);
 setUp();
 root.dataset.ready = "yes";
