@@ -196,7 +196,7 @@ def test_what_decides_on_panes_reads_nothing() -> None:
 def test_what_judges_runs_reads_nothing() -> None:
     for name, siblings in JUDGES.items():
         path = pathlib.Path("receipts", f"{name}.py")
-        everywhere = {"binding.strict_json", "errors", "visible"}
+        everywhere = {"strict_json", "errors", "visible"}
         allowed = {*everywhere, *(f"receipts.{sibling}" for sibling in siblings)}
         assert modules(path) - allowed == set(), path
         assert_reads_nothing(path)

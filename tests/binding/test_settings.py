@@ -21,8 +21,8 @@ from lettafast.binding.facts import Problem, Record, Session
 from lettafast.binding.filesystems import UNKNOWN, filesystem_of
 from lettafast.binding.memory import Memory
 from lettafast.binding.settings import read_record, record_times, settings_env
-from lettafast.binding.strict_json import is_cut_off, parse
 from lettafast.binding.verdict import Reason
+from lettafast.strict_json import is_cut_off, parse
 from lettas import desk
 from support import descriptors
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 
 from lettafast._beneath import Root
 from lettafast.errors import SourceError
+from lettafast.strict_json import parse
 
 from .facts import ChunkLog
 from .steady import file_times
-from .strict_json import parse
 
 _NAME = re.compile(r"([0-9]{1,15})-[A-Za-z0-9]+\.jsonl")
 _MOST_READ = 4 << 20

@@ -22,9 +22,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from lettafast.strict_json import parse
+
 from . import process
 from .facts import Identity
-from .strict_json import parse
 
 _VERSION = 2
 _MOST_MOVED = 10_000

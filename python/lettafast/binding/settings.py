@@ -15,13 +15,13 @@ from typing import Any
 
 from lettafast._beneath import Root
 from lettafast.errors import SourceError, SourceReason
+from lettafast.strict_json import parse
 
 from .facts import FileTimes, Problem, Record, Session
 from .filesystems import filesystem_of
 from .ids import is_id
 from .memory import Memory
 from .steady import UnsteadyError, file_times, read_json
-from .strict_json import parse
 from .verdict import Reason
 
 _LETTA = ".letta"

@@ -8,9 +8,9 @@ from typing import Any
 
 from lettafast._beneath import Root
 from lettafast.errors import SourceError, SourceReason
+from lettafast.strict_json import is_cut_off, parse
 
 from .facts import FileTimes
-from .strict_json import is_cut_off, parse
 
 _TRIES = 5
 _PAUSE = 0.02

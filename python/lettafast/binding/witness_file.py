@@ -12,10 +12,10 @@ from typing import Any
 
 from lettafast._beneath import Root
 from lettafast.errors import SourceError, SourceReason
+from lettafast.strict_json import parse
 
 from .facts import Identity, Problem, Witness
 from .steady import file_times
-from .strict_json import parse
 from .verdict import Reason
 
 FOLDER = ".local/state/lettafast/witness"
@@ -130,7 +130,7 @@ def _checked(said: Any) -> dict[str, Any]:
         raise ValueError("not the members of this version")
     for name, kind in _FORM.items():
         value = said[name]
-        if type(value) is not kind or (kind is int and not 0 <= value <= _LARGEST_NUMBER):
+        if type(value) is not kind or (kind is int and not 0 <= said[name] <= _LARGEST_NUMBER):
             raise ValueError(f"{name} is {value!r}")
     if said["event"] not in _EVENTS:
         raise ValueError(f"event is {said['event']!r}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import rfc8785
 
-from lettafast.binding.strict_json import parse as parse_bytes
+from lettafast.strict_json import parse as parse_bytes
 
 
 def parse(text: str) -> Any:
