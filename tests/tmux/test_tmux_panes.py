@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -24,6 +25,7 @@ from lettafast.binding import (
     Terminal,
     TmuxPanes,
 )
+from lettafast.binding.pid_pane import PidPane
 from lettafast.binding.process import SUPPORTED, foregrounds
 from lettafast.binding.world import SeenPane, look_around
 from lettafast.herdr.client import Herdr
@@ -228,6 +230,27 @@ def test_a_server_that_is_stopped_is_named(server: Server, short: pathlib.Path) 
     finally:
         os.kill(server.pid, signal.SIGCONT)
         other.stop()
+
+
+def test_all_providers_are_asked_at_once() -> None:
+    """Each waits for the other one, as nobody could who was asked after it had answered."""
+
+    class Waiting(PidPane):
+        def panes(self):
+            both.wait(5)
+            return super().panes()
+
+    both = threading.Barrier(2)
+    providers = [Waiting(os.getpid()), Waiting(os.getppid())]
+    world = look_around(providers)
+    assert [seen.provider for seen in world.panes] == providers
+    with pytest.raises(RuntimeError, match="no such thing"):
+        look_around([Failing(os.getpid()), PidPane(os.getpid())])
+
+
+class Failing(PidPane):
+    def panes(self):
+        raise RuntimeError("no such thing")
 
 
 def test_a_pane_or_a_server_that_is_not_there(server: Server, binder: Binder) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from lettafast.errors import ProviderError
 from lettafast.herdr.records import DescribedProcess
@@ -40,9 +43,12 @@ class SeenPane:
         return () if self.pane.cwd is None else (os.path.realpath(self.pane.cwd),)
 
 
+_Found: TypeAlias = list[SeenPane] | Problem | None
+
+
 @dataclass(frozen=True, slots=True)
 class World:
-    """All providers as they were seen one after another."""
+    """All providers as they were seen, each for itself."""
 
     panes: tuple[SeenPane, ...]
     answered: frozenset[Provider]
@@ -54,11 +60,15 @@ class World:
 
 
 def look_around(providers: Iterable[Provider]) -> World:
-    """Asks each provider for its panes, and looks at the processes in front of them."""
+    """Asks all providers at once for their panes, and looks at the processes in front of them.
+
+    So one that does not answer holds up the others no longer than its own deadline.
+    """
     panes: list[SeenPane] = []
     answered, unseen = set(), {}
-    for provider in providers:
-        found = _panes(provider)
+    asked = [(provider, _in_a_thread(provider)) for provider in providers]
+    for provider, answer in asked:
+        found = answer.result()
         if isinstance(found, Problem):
             unseen[provider] = found
         elif found is not None:
@@ -73,7 +83,21 @@ def labelled(provider: Provider, pane: Pane, lettas: tuple[ProcessFacts, ...]) -
     return pane if provider.reports else replace(pane, agent="letta" if lettas else None)
 
 
-def _panes(provider: Provider) -> list[SeenPane] | Problem | None:
+def _in_a_thread(provider: Provider) -> Future[_Found]:
+    """What `_panes` gives; the thread is a daemon, since nobody waits for it after Ctrl-C."""
+    answer: Future[_Found] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(_panes(provider))
+        except BaseException as error:  # noqa: BLE001 - raised where the answer is taken
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, name="lettafast-look", daemon=True).start()
+    return answer
+
+
+def _panes(provider: Provider) -> _Found:
     """All panes of a provider; None where it is gone."""
     try:
         panes = provider.panes()
