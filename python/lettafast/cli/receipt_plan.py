@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 from typing import TYPE_CHECKING
 
 from . import output
@@ -70,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
 
 def some_plan(state: ExpectedState, url: str, kind: str) -> Plan:
     """A plan with a nonce and a challenge of its own. Raises `UsageError` where there is none."""
+    import secrets
+
     from lettafast.receipts.plan import PlanError, make_plan
 
     try:

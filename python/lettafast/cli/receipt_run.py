@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
-import tempfile
 from typing import TYPE_CHECKING
 
 from lettafast.errors import MetadataError, MetadataReason
@@ -91,6 +89,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    import asyncio
+
     from lettafast.receipts import urls
     from lettafast.receipts.artifacts import write_artifacts
     from lettafast.receipts.deadlines import Deadlines
@@ -182,6 +182,8 @@ def _folder(path: str | None) -> str:
     from lettafast.receipts.artifacts import FRAMES, JUNIT, PLAN, RECEIPT
 
     if path is None:
+        import tempfile
+
         return tempfile.mkdtemp(prefix="lettafast-receipt-")
     os.makedirs(path, exist_ok=True)
     for name in (FRAMES, RECEIPT, JUNIT, PLAN):
