@@ -7,7 +7,6 @@ import errno
 import importlib
 import os
 import re
-import socket
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -119,6 +118,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _complain(args: argparse.Namespace, error: OSError) -> None:
     """Says why nothing can be listened at: for the port or for the host."""
+    import socket
+
     # The numbers of a resolver's errors are none of the system's.
     if error.errno and not isinstance(error, socket.gaierror):
         reason = os.strerror(error.errno)
