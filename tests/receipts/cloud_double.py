@@ -33,6 +33,7 @@ from session_feed import Backend, Feed, Json
 
 Channel = Literal["control", "stream"]
 CHANNELS: tuple[Channel, Channel] = ("control", "stream")
+_ACK_SECONDS = 2.0
 GONE = {"errorCode": "SANDBOX_NOT_FOUND", "error": "Sandbox not found"}
 """The body of a 404 for a sandbox that has expired."""
 
@@ -300,8 +301,12 @@ class CloudDouble:
             feed.close()
 
     def terminated(self) -> None:
-        """The sandbox is gone and its sockets with it."""
+        """The sandbox is gone and its sockets with it.
+
+        What came just before could not be acknowledged any more, through no fault of the client.
+        """
         for link in list(self._links.values()):
+            link.settle(_ACK_SECONDS)
             link.put_close(1001, "the sandbox was terminated")
 
     def _end_session(self) -> None:

@@ -73,6 +73,12 @@ class Link:
         """Holds back what follows."""
         self._due.put(lambda: time.sleep(seconds))
 
+    def settle(self, seconds: float) -> None:
+        """Waits until all that was sent is acknowledged, or so long."""
+        end = time.monotonic() + seconds
+        while self.waiting and not self.ended and time.monotonic() < end:
+            time.sleep(0.005)
+
     def put_close(self, code: int, reason: str) -> None:
         """Closes after what was put before."""
         self._due.put(lambda: self._close(code, reason))
