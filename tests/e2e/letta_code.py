@@ -169,6 +169,19 @@ class Conversation:
         wait_until(f"the turn `{text}`", ANSWERING, lambda: self.transcript.stat().st_size > before)
 
 
+def headless(home: Home, folder: Path, *arguments: str) -> None:
+    """`letta -p`, to its end: it answers one prompt beside whatever else runs."""
+    subprocess.run(
+        [home.letta, *arguments, "-p", "SCN:plain beside"],
+        cwd=folder,
+        env=home.environ,
+        stdin=subprocess.DEVNULL,
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+
+
 def talk_stream_json(home: Home, prompts: list[str]) -> None:
     """One run of the bidirectional stream-json mode; each prompt waits for its result."""
     command = home.command("-p", "--input-format", "stream-json", "--output-format", "stream-json")

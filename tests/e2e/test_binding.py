@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from letta_code import Home, wait_until
+from letta_code import headless, wait_until
 from letta_world import World, pane
 from lettafast.binding import Binder, Bound, HerdrPanes, Memory, Reason
 from lettafast.herdr.client import Herdr
@@ -116,18 +116,6 @@ def test_a_headless_letta_in_the_folder(scene: Scene, fresh: Fresh) -> None:
         screen.start(conversation="local-conv-1")
         headless(scene.world.home, folder)
         scene.sees("letta -p", screen, Reason.RECORD_NEWER_THAN_PROCESS)
-
-
-def headless(home: Home, folder: Path, *arguments: str) -> None:
-    subprocess.run(
-        [home.letta, *arguments, "-p", "SCN:plain beside"],
-        cwd=folder,
-        env=home.environ,
-        stdin=subprocess.DEVNULL,
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
 
 
 def test_the_start_folder_is_left(scene: Scene, fresh: Fresh, tmp_path: Path) -> None:

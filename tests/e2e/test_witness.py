@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from app_server import AppServer
-from letta_code import Home, tui, wait_until
+from letta_code import Home, headless, tui, wait_until
 from letta_world import World, pane
 from lettafast import witness
 from lettafast.binding import Bound, Reason
@@ -49,18 +49,6 @@ def folder_of(world: World) -> Path:
 
 def word_of(world: World, screen: Screen) -> Path:
     return folder_of(world) / f"{screen.letta}.json"
-
-
-def headless(home: Home, folder: Path, *arguments: str) -> None:
-    subprocess.run(
-        [home.letta, *arguments, "-p", "SCN:plain beside"],
-        cwd=folder,
-        env=home.environ,
-        stdin=subprocess.DEVNULL,
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
 
 
 def reload(screen: Screen) -> None:

@@ -40,8 +40,7 @@ def write_run(folder: Path, frames: list[Frame], expectation, signer=None):
     write_frames(folder / "frames.jsonl", frames)
     read = read_frames(str(folder / "frames.jsonl"))
     judgement = judge(expectation, read.frames)
-    log = (list(read.frames), read.head, read.sha256)
-    write_artifacts(str(folder), expectation.state, judgement, log, signer)
+    write_artifacts(str(folder), expectation.state, judgement, read, signer)
     return judgement
 
 

@@ -23,7 +23,7 @@ else:
 
 SUPPORTED = sys.platform in ("linux", "darwin")
 
-_LOOK_AGAIN = 0.3
+LOOK_AGAIN = 0.3
 """For how long, in seconds, a forked child may show its parent's `argv` before it executes."""
 _PAUSE = 0.03
 _CLOCK_READINGS = 5
@@ -152,7 +152,7 @@ def lettas_in(pids: Iterable[int]) -> tuple[ProcessFacts, ...]:
     several are answered only when they are still there 0.3 s later.
     """
     among = tuple(dict.fromkeys(pids))
-    deadline = time.monotonic() + _LOOK_AGAIN
+    deadline = time.monotonic() + LOOK_AGAIN
     while True:
         found = _topmost(among)
         if len(found) < 2 or time.monotonic() >= deadline:  # noqa: PLR2004 - several

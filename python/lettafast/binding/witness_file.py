@@ -24,7 +24,8 @@ VERSION = 1
 """Of the mod and of what it writes."""
 CLOSED = "closed"
 
-_LARGEST = 4096
+LARGEST = 4096
+"""Bytes that are read of what a letta says."""
 _LARGEST_NUMBER = (1 << 53) - 1
 """JavaScript's `Number.MAX_SAFE_INTEGER`."""
 _TRIES = 3
@@ -46,13 +47,18 @@ OPEN_TO_OTHERS = 0o077
 """What the mode of the folder, and of a file in it, may not have."""
 
 
+def name_of(identity: Identity) -> str:
+    """Where the letta `identity` says what it shows: a path beneath its home."""
+    return f"{FOLDER}/{identity.pid}.json"
+
+
 def read_witness(home: str, identity: Identity, now: float) -> Witness | Problem:
     """What the letta `identity`, whose HOME is `home`, says it shows; `now` is Unix seconds.
 
     Nothing beneath `home` is reached through a link, and what anybody else can
     write is not believed.
     """
-    relative = f"{FOLDER}/{identity.pid}.json"
+    relative = name_of(identity)
     path = f"{home}/{relative}"
     try:
         with Root(home) as root:
@@ -92,12 +98,12 @@ def _witness(root: Root, relative: str, identity: Identity, now: float) -> Witne
         try:
             if problem := _open_to_others(path, before):
                 return problem
-            text = os.read(fd, _LARGEST + 1)
+            text = os.read(fd, LARGEST + 1)
             after = os.fstat(fd)
         finally:
             os.close(fd)
-        if len(text) > _LARGEST:
-            raise ValueError(f"more than {_LARGEST:,} bytes")
+        if len(text) > LARGEST:
+            raise ValueError(f"more than {LARGEST:,} bytes")
         # The mod puts another file in its place, which moves the times of this one.
         if file_times(before) == file_times(after):
             break

@@ -126,8 +126,7 @@ def _run(args: argparse.Namespace) -> int:
             deadlines=Deadlines() if args.seconds is None else Deadlines(total=args.seconds),
         )
         result = asyncio.run(run_receipt(options, _progress))
-        frames = list(read_frames(result.frames_path).frames)
-        log = (frames, result.head, result.frames_sha256)
+        log = read_frames(result.frames_path)
         write_artifacts(folder, state, result.judgement, log, signer)
         _tell(result.judgement)
     except BrokenPipeError:  # of standard output
@@ -179,14 +178,14 @@ def _secret(api_key: str, trigger: Trigger, *, is_direct: bool) -> Secret | None
 
 def _folder(path: str | None) -> str:
     """The folder for the files, in which none of them is yet."""
-    from lettafast.receipts.artifacts import FRAMES, JUNIT, PLAN, RECEIPT
+    from lettafast.receipts.artifacts import FILES
 
     if path is None:
         import tempfile
 
         return tempfile.mkdtemp(prefix="lettafast-receipt-")
     os.makedirs(path, exist_ok=True)
-    for name in (FRAMES, RECEIPT, JUNIT, PLAN):
+    for name in FILES:
         if os.path.lexists(os.path.join(path, name)):
             raise UsageError(
                 f"{file_name(path)} has a `{name}` already",

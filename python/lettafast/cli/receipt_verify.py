@@ -80,9 +80,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the verdict and each check; the verdict's exit status."""
-    from lettafast.receipts.artifacts import FRAMES
     from lettafast.receipts.envelope import public_key
     from lettafast.receipts.expected import expected_state
+    from lettafast.receipts.frames import FRAMES
     from lettafast.receipts.metadata import LOCAL_URL, check_agent, check_url
     from lettafast.receipts.offline import verify_receipt
     from lettafast.receipts.verify import EXIT, Expectation

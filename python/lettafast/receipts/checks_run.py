@@ -7,14 +7,12 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
-from .judgement import Check, Expectation, Verdict, Wrong, rule
+from .judgement import MODES, Check, Expectation, Verdict, Wrong, rule
 from .log import Log, Said
 from .plan import KINDS, Plan, challenge_message, opening_message
 from .replay import Replay
 from .strict_json import same, strings_in
 
-PROFILES = {"strict": "strict", "seed": "unrestricted"}
-"""The permission mode of each profile."""
 SESSIONS = ("cloud", "app-server")
 
 _ONCE = ("begin", "challenge", "conversation", "end")
@@ -52,7 +50,7 @@ def as_expected(log: Log, expectation: Expectation) -> Check:
         for name in expected
         if not same(begin.get(name), expected[name])
     ]
-    for name, known in (("kind", KINDS), ("profile", tuple(PROFILES)), ("session", SESSIONS)):
+    for name, known in (("kind", KINDS), ("profile", tuple(MODES)), ("session", SESSIONS)):
         if begin.get(name) not in known:
             wrong.append((Verdict.FAIL, f"an unknown {name}"))
     if not begin:
@@ -155,7 +153,7 @@ def _not_new(log: Log, run: Replay) -> Iterator[Wrong]:
         **which,
         "recover_approvals": False,
         "force_device_status": True,
-        "mode": PROFILES.get(str(begin.get("profile"))),
+        "mode": MODES.get(str(begin.get("profile"))),
         "skill_sources": [],
     }
     if not _is_command(starts[0].value, expected):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from typing import IO
 
 from .frame import GENESIS, Channel, Direction, Frame, Frames, FramesError, line, link, read_lines
 
 __all__ = ["Channel", "Direction", "Frame", "FrameLog", "Frames", "FramesError", "read_frames"]
+
+
+FRAMES = "frames.jsonl"
+"""The name of the file."""
 
 
 class FrameLog:
@@ -17,6 +22,7 @@ class FrameLog:
         """`None` writes no file. Raises `OSError`, also where the file is there already."""
         self.frames: list[Frame] = []
         self._chain = GENESIS
+        self._whole = hashlib.sha256()
         self._file: IO[bytes] | None = None if path is None else open(path, "xb")  # noqa: SIM115 - `close` does
 
     @property
@@ -24,13 +30,20 @@ class FrameLog:
         """The chain's last link, in hex."""
         return self._chain.hex()
 
+    @property
+    def sha256(self) -> str:
+        """That of the file as it is now, in hex."""
+        return self._whole.hexdigest()
+
     def append(self, direction: Direction, channel: Channel, raw: str) -> Frame:
         """Records a frame, now. Raises `ValueError` for half a surrogate pair, and `OSError`."""
         frame = Frame(len(self.frames), direction, channel, time.time_ns() // 1_000_000, raw)
         chain = link(self._chain, frame)
+        written = line(frame, chain)
         if self._file is not None:
-            self._file.write(line(frame, chain))
+            self._file.write(written)
             self._file.flush()
+        self._whole.update(written)
         self._chain = chain
         self.frames.append(frame)
         return frame

@@ -12,9 +12,10 @@ from lettafast.errors import SessionError, SessionReason
 from . import direct, relay, urls
 from .cloud import Cloud, Sandbox
 from .deadlines import Deadlines
+from .judgement import Profile
 from .recorder import Recorder
 from .secret import Secret
-from .session import Profile, Session
+from .session import Session
 
 _BEFORE_ITS_END = 0.8
 """The part of the time to live after which the sandbox is refreshed."""

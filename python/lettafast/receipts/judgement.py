@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from .expected import ExpectedState
@@ -29,6 +29,9 @@ class Verdict(str, Enum):
         return str(self.value)
 
 
+Profile = Literal["strict", "seed"]
+MODES: dict[str, str] = {"strict": "strict", "seed": "unrestricted"}
+"""The permission mode of each profile."""
 EXIT = {
     Verdict.PASS: 0,
     Verdict.FAIL: 10,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import secrets
 import signal
@@ -17,17 +16,16 @@ from lettafast.errors import SessionError, SessionReason, SourceError, SourceRea
 from . import urls
 from .deadlines import Deadlines
 from .expected import ExpectedState
-from .frames import FrameLog
+from .frames import FRAMES, FrameLog
 from .gate import Gate
 from .hosts import CloudHost, DirectHost, Host
+from .judgement import Profile
 from .plan import Plan, challenge_message, make_plan, opening_message
 from .recorder import Recorder
 from .secret import Secret
-from .session import Profile
 from .stopping import Stopping
 from .verify import Expectation, Judgement, judge
 
-FRAMES = "frames.jsonl"
 _NONCE_BYTES = 16
 
 
@@ -110,7 +108,7 @@ async def run_receipt(
         _session_of(options),
     )
     judgement = judge(expectation, log.frames)
-    return RunResult(judgement, path, log.head, _sha256(path), stopped_by)
+    return RunResult(judgement, path, log.head, log.sha256, stopped_by)
 
 
 def _session_of(options: RunOptions) -> str:
@@ -128,11 +126,6 @@ def _key(options: RunOptions) -> Secret:
     if options.api_key is None:
         raise SessionError(SessionReason.NO_KEY, "LETTA_API_KEY")
     return options.api_key
-
-
-def _sha256(path: str) -> str:
-    with open(path, "rb") as written:
-        return hashlib.sha256(written.read()).hexdigest()
 
 
 class _Run:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from lettafast.errors import SessionError, SessionReason
 
@@ -17,12 +17,10 @@ from .accumulator import Accumulator
 from .deadlines import Deadlines
 from .frames import Channel
 from .gate import Gate
+from .judgement import MODES, Profile
 from .recorder import Recorder
 from .transport import Closed, Transport
 
-Profile = Literal["strict", "seed"]
-MODES: dict[Profile, str] = {"strict": "strict", "seed": "unrestricted"}
-"""The permission mode of each profile."""
 _TOOLS = ["Bash"]
 # What a delta's `stop_reason` says where the turn waits for approvals: that is not its end.
 _GOES_ON = "requires_approval"

@@ -32,8 +32,6 @@ _LOG = logging.getLogger(__name__)
 _RECORD = ".letta/settings.local.json"
 """Letta's settings record, beneath the folder that it runs in."""
 _TAKEN_AT_EACH_LOOK = ("evidence", "checked_at")
-_LARGEST_WITNESS = 4096
-"""Bytes that are compared of what a letta's witness says."""
 
 
 class _Grounds(NamedTuple):
@@ -286,7 +284,9 @@ def _stamps(
 
 
 def _said(path: str) -> bytes | int:
-    """What a small file holds; an `errno` where that cannot be read."""
+    """What a letta's witness says, byte by byte; an `errno` where that cannot be read."""
+    from lettafast.binding.witness_file import LARGEST
+
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -294,7 +294,7 @@ def _said(path: str) -> bytes | int:
     except ValueError:  # a NUL in the name
         return 0
     try:
-        return os.read(fd, _LARGEST_WITNESS)
+        return os.read(fd, LARGEST)
     except OSError as error:
         return error.errno or 0
     finally:

@@ -169,13 +169,13 @@ def place_of(shown: ShownPane, mode: Mode) -> Place | None:
 
 def witness_of(shown: ShownPane) -> str | None:
     """Where the pane's letta says what it shows, if it says so; None where no letta is known."""
-    from lettafast.binding.witness_file import FOLDER
+    from lettafast.binding.witness_file import name_of
 
     letta = shown.bound.letta
     home = "" if letta is None else (letta.environ or {}).get("HOME", "")
     if letta is None or not letta.same_user or not os.path.isabs(home):
         return None
-    return os.path.join(home, FOLDER, f"{letta.identity.pid}.json")
+    return os.path.join(home, name_of(letta.identity))
 
 
 def _shape_of(bound: BoundPane, is_missing: Callable[[str], bool]) -> Mapping[str, Any]:

@@ -18,8 +18,6 @@ _OFF = ("LETTA_DISABLE_MODS", "LETTA_DISABLE_EXTENSIONS")
 _TRUE = ("1", "true", "yes", "on")
 _HEADLESS = ("-p", "--prompt", "--run")
 _TERMINAL = re.compile(r"/dev/(pts/|tty)")
-_LOOK_AGAIN = 0.3
-"""For how long, in seconds, a forked child may show its parent's `argv` before it executes."""
 
 
 class Loaded(Enum):
@@ -60,7 +58,7 @@ def lettas_of(home: str) -> tuple[LettaStatus, ...]:
     statuses = {facts.identity: _status(home, facts) for facts in found}
     if any(status.loaded is Loaded.NOT_LOADED for status in statuses.values()):
         # What letta forks shows for a moment what letta itself executes.
-        time.sleep(_LOOK_AGAIN)
+        time.sleep(process.LOOK_AGAIN)
     return tuple(
         status
         for identity, status in sorted(statuses.items(), key=lambda item: item[0].pid)
