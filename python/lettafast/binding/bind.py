@@ -21,7 +21,7 @@ from .herdr_panes import HerdrPanes
 from .memory import Memory
 from .pane import Pane
 from .pid_pane import PidPane
-from .providers import Provider
+from .providers import Provider, unavailable
 from .rules import PLATFORMS
 from .tmux_panes import TmuxPanes
 from .transcripts import Transcripts
@@ -92,8 +92,7 @@ class Binder:
                 return self.verdict(world, seen)
         if provider in world.answered:
             return _unknown(Problem(Reason.NOT_LETTA, f"{provider.socket} has no pane {pane}"))
-        reason = Reason.TMUX_UNAVAILABLE if provider.name == "tmux" else Reason.HERDR_UNAVAILABLE
-        gone = Problem(reason, f"{provider.socket}: nothing listens there")
+        gone = Problem(unavailable(provider.name), f"{provider.socket}: nothing listens there")
         return _unknown(world.unseen.get(provider, gone))
 
     def bind_pid(self, pid: int) -> Verdict:

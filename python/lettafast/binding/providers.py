@@ -69,6 +69,11 @@ class Provider(Protocol):
         """The pane's last rows as plain text, without anything that steers a terminal."""
 
 
+def unavailable(name: str) -> Reason:
+    """Why a provider of this name tells nothing when it does not answer."""
+    return Reason.TMUX_UNAVAILABLE if name == "tmux" else Reason.HERDR_UNAVAILABLE
+
+
 def problem_of(error: ProviderError) -> Problem:
     """Why a provider told nothing."""
     reason = Reason.HERDR_PROTOCOL

@@ -311,11 +311,10 @@ def _lasting(news: News) -> Any:
 def _unseen(key: PaneKey, problem: Problem) -> dict[str, Any]:
     """The shape of a pane whose session does not answer."""
     from lettafast.binding.advice import ADVICE
-    from lettafast.binding.verdict import Reason
+    from lettafast.binding.providers import unavailable
 
     session, terminal = key
-    is_tmux = problem.body["type"].endswith(":tmux")
-    reason = Reason.TMUX_UNAVAILABLE if is_tmux else Reason.HERDR_UNAVAILABLE
+    reason = unavailable(problem.body["type"].rpartition(":")[2])
     return {
         "session": session,
         "terminal": terminal,
