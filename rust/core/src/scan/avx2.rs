@@ -7,7 +7,9 @@ use core::arch::x86_64::{
     _mm256_xor_si256,
 };
 
-use super::block::{Block, Escapes, Specials, WIDTH, escape, utf8};
+use super::block::{BEFORE, Block, Escapes, Specials, WIDTH, escape, utf8};
+use super::string::{self, Text};
+use crate::text::Measure;
 
 /// 64 bytes.
 #[derive(Clone, Copy)]
@@ -19,11 +21,10 @@ fn splat(byte: u8) -> __m256i {
     unsafe { _mm256_set1_epi8(byte.cast_signed()) }
 }
 
+/// The 32 bytes from `at` on, which the caller gives as a constant: nothing is checked at run time.
 #[inline(always)]
-unsafe fn half(bytes: &[u8], at: usize) -> __m256i {
-    let bytes: &[u8; 32] = bytes[at..at + 32]
-        .try_into()
-        .expect("the slice is 32 bytes long");
+unsafe fn half<const N: usize>(bytes: &[u8; N], at: usize) -> __m256i {
+    let bytes: &[u8; WIDTH / 2] = bytes[at..].first_chunk().expect("32 bytes");
     // SAFETY: 32 bytes are readable at the reference; the load needs no alignment.
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
@@ -47,12 +48,13 @@ unsafe fn high_nibble(bytes: __m256i) -> __m256i {
     unsafe { _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), splat(15)) }
 }
 
+/// Which bytes are zero.
 #[inline(always)]
-unsafe fn nonzero(low: __m256i, high: __m256i) -> u64 {
+unsafe fn zeros(low: __m256i, high: __m256i) -> u64 {
     // SAFETY: the caller may use AVX2.
     unsafe {
         let zero = _mm256_setzero_si256();
-        !bits(_mm256_cmpeq_epi8(low, zero), _mm256_cmpeq_epi8(high, zero))
+        bits(_mm256_cmpeq_epi8(low, zero), _mm256_cmpeq_epi8(high, zero))
     }
 }
 
@@ -68,10 +70,10 @@ unsafe fn class(bytes: __m256i) -> __m256i {
 }
 
 #[inline(always)]
-unsafe fn ill_formed(bytes: &[u8], at: usize) -> __m256i {
-    // SAFETY: the caller may use AVX2; `half` checks its bounds.
+unsafe fn ill_formed(near: &[u8; BEFORE + WIDTH], at: usize) -> __m256i {
+    // SAFETY: the caller may use AVX2.
     unsafe {
-        let (itself, before) = (half(bytes, at), half(bytes, at - 1));
+        let (itself, before) = (half(near, at), half(near, at - 1));
         let low = _mm256_and_si256(before, splat(15));
         let special = _mm256_and_si256(
             _mm256_and_si256(
@@ -80,8 +82,8 @@ unsafe fn ill_formed(bytes: &[u8], at: usize) -> __m256i {
             ),
             _mm256_shuffle_epi8(table(&utf8::ITSELF), high_nibble(itself)),
         );
-        let third = _mm256_subs_epu8(half(bytes, at - 2), splat(utf8::THIRD));
-        let fourth = _mm256_subs_epu8(half(bytes, at - 3), splat(utf8::FOURTH));
+        let third = _mm256_subs_epu8(half(near, at - 2), splat(utf8::THIRD));
+        let fourth = _mm256_subs_epu8(half(near, at - 3), splat(utf8::FOURTH));
         let continued = _mm256_and_si256(
             _mm256_or_si256(third, fourth),
             splat(utf8::TWO_CONTINUATIONS),
@@ -106,9 +108,9 @@ impl Avx2 {
 // SAFETY: every function uses AVX2 at most, which the caller promises to have.
 unsafe impl Block for Avx2 {
     #[inline(always)]
-    unsafe fn load(bytes: &[u8], at: usize) -> Self {
-        // SAFETY: the caller may use AVX2; `half` checks its bounds.
-        unsafe { Avx2(half(bytes, at), half(bytes, at + WIDTH / 2)) }
+    unsafe fn load(bytes: &[u8; WIDTH]) -> Self {
+        // SAFETY: the caller may use AVX2.
+        unsafe { Avx2(half(bytes, 0), half(bytes, WIDTH / 2)) }
     }
 
     #[inline(always)]
@@ -138,34 +140,46 @@ unsafe impl Block for Avx2 {
         // SAFETY: the caller may use AVX2.
         unsafe {
             let (low, high) = (class(self.0), class(self.1));
-            let shares = |set| {
+            let shares_none = |set| {
                 let set = splat(set);
-                nonzero(_mm256_and_si256(low, set), _mm256_and_si256(high, set))
+                zeros(_mm256_and_si256(low, set), _mm256_and_si256(high, set))
             };
             let small = splat(0x20);
-            let lower = Avx2(
-                _mm256_or_si256(self.0, small),
-                _mm256_or_si256(self.1, small),
-            );
             Escapes {
-                escapable: shares(escape::ESCAPABLE),
-                digits: shares(escape::DIGIT),
-                units: self.equal(b'u'),
-                surrogates: lower.equal(b'd'),
+                inescapable: shares_none(escape::ESCAPABLE),
+                nondigits: shares_none(escape::DIGIT),
+                units: bits(low, high),
                 slashes: self.equal(b'/'),
                 zeros: self.equal(b'0'),
                 ones: self.equal(b'1'),
                 small: bits(
-                    _mm256_cmpeq_epi8(lower.0, self.0),
-                    _mm256_cmpeq_epi8(lower.1, self.1),
+                    _mm256_cmpeq_epi8(_mm256_and_si256(self.0, small), small),
+                    _mm256_cmpeq_epi8(_mm256_and_si256(self.1, small), small),
                 ),
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn ill_formed(bytes: &[u8], at: usize) -> u64 {
-        // SAFETY: the caller may use AVX2; `half` checks its bounds.
-        unsafe { nonzero(ill_formed(bytes, at), ill_formed(bytes, at + WIDTH / 2)) }
+    unsafe fn ill_formed(near: &[u8; BEFORE + WIDTH]) -> u64 {
+        // SAFETY: the caller may use AVX2.
+        unsafe {
+            !zeros(
+                ill_formed(near, BEFORE),
+                ill_formed(near, BEFORE + WIDTH / 2),
+            )
+        }
+    }
+
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+    unsafe fn body<const MEASURED: bool>(
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        replaced: &mut u64,
+        measure: &mut Measure,
+    ) -> Text {
+        // SAFETY: the caller's promise.
+        unsafe { string::body::<Self, MEASURED>(bytes, at, end, replaced, measure) }
     }
 }

@@ -1,7 +1,12 @@
 //! What a vector unit must tell of 64 bytes. Bit n of an answer speaks of byte n.
 
+use super::string::Text;
+use crate::text::Measure;
+
 /// Bytes that are looked at together.
 pub const WIDTH: usize = 64;
+/// Bytes before them that tell how a character goes on.
+pub const BEFORE: usize = 3;
 
 /// The bytes that end a run of plain ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,14 +22,12 @@ pub struct Specials {
 /// What matters after a backslash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Escapes {
-    /// May follow a backslash.
-    pub escapable: u64,
-    /// Hexadecimal digits.
-    pub digits: u64,
+    /// May not follow a backslash.
+    pub inescapable: u64,
+    /// No hexadecimal digits, or `d` and `D`, with which those of a surrogate begin.
+    pub nondigits: u64,
     /// `u`
     pub units: u64,
-    /// `d` or `D`, with which the digits of a surrogate begin.
-    pub surrogates: u64,
     /// `/`, which the page does not escape.
     pub slashes: u64,
     /// `0`, with which the digits of a control character begin.
@@ -41,25 +44,33 @@ pub struct Escapes {
 /// Every function may be called only where the instructions of the implementing
 /// type are available, inside a function that enables them.
 pub unsafe trait Block: Copy {
-    /// The 64 bytes from `at` on; panics unless they lie in `bytes`.
-    unsafe fn load(bytes: &[u8], at: usize) -> Self;
+    /// These 64 bytes.
+    unsafe fn load(bytes: &[u8; WIDTH]) -> Self;
     /// The special ones.
     unsafe fn specials(self) -> Specials;
     /// The bytes above 0x7F.
     unsafe fn high(self) -> u64;
     /// What they may be in an escape.
     unsafe fn escapes(self) -> Escapes;
-    /// Where UTF-8 is ill-formed, given three bytes of context before `at`.
+    /// Where UTF-8 is ill-formed in the 64 bytes after the first [`BEFORE`] ones.
     ///
     /// A bit stands at or before the byte that follows an ill-formed sequence; a
-    /// sequence that the block cuts off is not judged. Panics unless
-    /// `at - 3 .. at + 64` lies in `bytes`.
-    unsafe fn ill_formed(bytes: &[u8], at: usize) -> u64;
+    /// sequence that the block cuts off is not judged.
+    unsafe fn ill_formed(near: &[u8; BEFORE + WIDTH]) -> u64;
+    /// [`string::body`] of this type as a function of its own, whose loop has all registers.
+    unsafe fn body<const MEASURED: bool>(
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        replaced: &mut u64,
+        measure: &mut Measure,
+    ) -> Text;
 }
 
 /// Tables over nibbles for [`Block::escapes`]: the values that the two nibbles of a byte
 /// look up share a bit of [`escape::ESCAPABLE`] iff the byte may follow a backslash, and
-/// one of [`escape::DIGIT`] iff it is a hexadecimal digit. Each bit is one high nibble.
+/// one of [`escape::DIGIT`] iff it is a hexadecimal digit but `d`; each bit is one high nibble.
+/// [`escape::UNIT`] is shared by `u`.
 pub mod escape {
     const ESCAPABLE_2: u8 = 1;
     const ESCAPABLE_5: u8 = 1 << 1;
@@ -67,10 +78,12 @@ pub mod escape {
     const ESCAPABLE_7: u8 = 1 << 3;
     const DIGIT_3: u8 = 1 << 4;
     const DIGIT_46: u8 = 1 << 5;
+    /// `u`
+    pub const UNIT: u8 = 1 << 7;
 
     /// The bits of what may follow a backslash.
     pub const ESCAPABLE: u8 = ESCAPABLE_2 | ESCAPABLE_5 | ESCAPABLE_6 | ESCAPABLE_7;
-    /// The bits of hexadecimal digits.
+    /// The bits of hexadecimal digits but `d`.
     pub const DIGIT: u8 = DIGIT_3 | DIGIT_46;
 
     /// By the low nibble.
@@ -79,8 +92,8 @@ pub mod escape {
         DIGIT_3 | DIGIT_46,
         DIGIT_3 | DIGIT_46 | ESCAPABLE_2 | ESCAPABLE_6 | ESCAPABLE_7,
         DIGIT_3 | DIGIT_46,
-        DIGIT_3 | DIGIT_46 | ESCAPABLE_7,
-        DIGIT_3 | DIGIT_46 | ESCAPABLE_7,
+        DIGIT_3 | ESCAPABLE_7,
+        DIGIT_3 | DIGIT_46 | ESCAPABLE_7 | UNIT,
         DIGIT_3 | DIGIT_46 | ESCAPABLE_6,
         DIGIT_3,
         DIGIT_3,
@@ -101,7 +114,7 @@ pub mod escape {
         DIGIT_46,
         ESCAPABLE_5,
         DIGIT_46 | ESCAPABLE_6,
-        ESCAPABLE_7,
+        ESCAPABLE_7 | UNIT,
         0,
         0,
         0,

@@ -464,7 +464,7 @@ fn token<const N: usize, T>(
 
 #[cfg(test)]
 mod tests {
-    use super::block::{Block, Escapes, Specials, WIDTH};
+    use super::block::{BEFORE, Block, Escapes, Specials, WIDTH};
     use super::*;
     use crate::window::PADDING;
 
@@ -524,16 +524,17 @@ mod tests {
     /// # Safety
     /// The instructions of `B` are available.
     unsafe fn answers<B: Block>(bytes: &[u8]) -> Vec<(Specials, u64, Escapes, u64)> {
-        (3..=bytes.len() - WIDTH)
-            .map(|at| {
+        bytes
+            .windows(BEFORE + WIDTH)
+            .map(|near| {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    let block = B::load(bytes, at);
+                    let block = B::load(near[BEFORE..].first_chunk().unwrap());
                     (
                         block.specials(),
                         block.high(),
                         block.escapes(),
-                        B::ill_formed(bytes, at),
+                        B::ill_formed(near.first_chunk().unwrap()),
                     )
                 }
             })
@@ -606,6 +607,87 @@ mod tests {
         }
         std::str::from_utf8(&text).ok()?;
         Some((at, lone))
+    }
+
+    /// What the scan says of the string at `start` when the buffer ends first at each of `ends`.
+    ///
+    /// # Safety
+    /// The instructions of `B` are available.
+    unsafe fn in_pieces<B: Block>(
+        bytes: &[u8],
+        start: usize,
+        ends: &[usize],
+    ) -> Option<(usize, u64, Measure)> {
+        let (mut at, mut replaced, mut measure) = (start, 0, Measure::PLAIN);
+        for &end in ends {
+            let mut buffer = bytes[..end].to_vec();
+            buffer.resize(end + PADDING, 0);
+            // SAFETY: the caller's promise.
+            let text = unsafe { string::<B, true>(&buffer, at, end, &mut replaced, &mut measure) };
+            match text {
+                Text::End(quote) => return Some((quote, replaced, measure)),
+                Text::Part(stop) => {
+                    assert!(at <= stop && stop <= end, "{at} {stop} {end}");
+                    // At most a surrogate pair is left.
+                    assert!(end - stop < 12);
+                    at = stop;
+                }
+                Text::Odd => return None,
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_string_is_the_same_wherever_the_buffer_ends() {
+        let mut random = Random(0xA076_1D64_78BD_642F);
+        let (mut right, mut wrong) = (0, 0);
+        for round in 0..3000 {
+            let length = 1 + random.below(if round % 8 == 0 { 12_000 } else { 600 });
+            let mut body = bytes(&mut random, length);
+            if round % 4 != 0 {
+                body.retain(|byte| *byte >= 0x20 && *byte != b'"');
+                body = String::from_utf8_lossy(&body)
+                    .replace("\\x", "x")
+                    .into_bytes();
+            }
+            let start = HEAD.len();
+            let mut whole = HEAD.to_vec();
+            whole.extend_from_slice(&body);
+            whole.extend_from_slice(b"\",\"source_line_id\":\"a\"}\n");
+            let mut ends: Vec<usize> = (0..random.below(4))
+                .map(|_| start + random.below(whole.len() - start))
+                .collect();
+            ends.sort_unstable();
+            ends.push(whole.len());
+            let expected = plainly(&whole[start..]).map(|(quote, lone)| {
+                let raw = &whole[start..start + quote];
+                (start + quote, lone, crate::text::measure(raw))
+            });
+            for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+                // SAFETY: the instructions are available.
+                let found = unsafe {
+                    match isa {
+                        Isa::Scalar => in_pieces::<scalar::Scalar>(&whole, start, &ends),
+                        #[cfg(target_arch = "x86_64")]
+                        Isa::Avx2 => in_pieces::<avx2::Avx2>(&whole, start, &ends),
+                        #[cfg(target_arch = "x86_64")]
+                        Isa::Avx512 => in_pieces::<avx512::Avx512>(&whole, start, &ends),
+                        #[cfg(target_arch = "aarch64")]
+                        Isa::Neon => in_pieces::<neon::Neon>(&whole, start, &ends),
+                        #[allow(unreachable_patterns)] // the other architectures' instructions
+                        _ => continue,
+                    }
+                };
+                assert_eq!(found, expected, "{isa:?} {ends:?} {whole:x?}");
+            }
+            if expected.is_some() {
+                right += 1;
+            } else {
+                wrong += 1;
+            }
+        }
+        assert!(right > 500 && wrong > 100, "{right} {wrong}");
     }
 
     struct Strings(Vec<u8>);

@@ -6,7 +6,9 @@ use core::arch::aarch64::{
     vshrq_n_u8, vtstq_u8,
 };
 
-use super::block::{Block, Escapes, Specials, WIDTH, escape, utf8};
+use super::block::{BEFORE, Block, Escapes, Specials, WIDTH, escape, utf8};
+use super::string::{self, Text};
+use crate::text::Measure;
 
 /// 64 bytes.
 #[derive(Clone, Copy)]
@@ -15,11 +17,10 @@ pub struct Neon([uint8x16_t; 4]);
 const QUARTER: usize = WIDTH / 4;
 const BITS: [u8; QUARTER] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
 
+/// The 16 bytes from `at` on, which the caller gives as a constant: nothing is checked at run time.
 #[inline(always)]
-unsafe fn quarter(bytes: &[u8], at: usize) -> uint8x16_t {
-    let bytes: &[u8; QUARTER] = bytes[at..at + QUARTER]
-        .try_into()
-        .expect("the slice is 16 bytes long");
+unsafe fn quarter<const N: usize>(bytes: &[u8; N], at: usize) -> uint8x16_t {
+    let bytes: &[u8; QUARTER] = bytes[at..].first_chunk().expect("16 bytes");
     // SAFETY: 16 bytes are readable at the reference; the load needs no alignment.
     unsafe { vld1q_u8(bytes.as_ptr()) }
 }
@@ -40,10 +41,10 @@ unsafe fn bits(quarters: [uint8x16_t; 4]) -> u64 {
 }
 
 #[inline(always)]
-unsafe fn ill_formed(bytes: &[u8], at: usize) -> uint8x16_t {
-    // SAFETY: the caller may use NEON; `quarter` checks its bounds.
+unsafe fn ill_formed(near: &[u8; BEFORE + WIDTH], at: usize) -> uint8x16_t {
+    // SAFETY: the caller may use NEON.
     unsafe {
-        let (itself, before) = (quarter(bytes, at), quarter(bytes, at - 1));
+        let (itself, before) = (quarter(near, at), quarter(near, at - 1));
         let table = |entries: &[u8; 16], index| vqtbl1q_u8(vld1q_u8(entries.as_ptr()), index);
         let special = vandq_u8(
             vandq_u8(
@@ -52,8 +53,8 @@ unsafe fn ill_formed(bytes: &[u8], at: usize) -> uint8x16_t {
             ),
             table(&utf8::ITSELF, vshrq_n_u8::<4>(itself)),
         );
-        let third = vqsubq_u8(quarter(bytes, at - 2), vdupq_n_u8(utf8::THIRD));
-        let fourth = vqsubq_u8(quarter(bytes, at - 3), vdupq_n_u8(utf8::FOURTH));
+        let third = vqsubq_u8(quarter(near, at - 2), vdupq_n_u8(utf8::THIRD));
+        let fourth = vqsubq_u8(quarter(near, at - 3), vdupq_n_u8(utf8::FOURTH));
         let continued = vandq_u8(vorrq_u8(third, fourth), vdupq_n_u8(utf8::TWO_CONTINUATIONS));
         let error = veorq_u8(special, continued);
         vtstq_u8(error, error)
@@ -71,14 +72,14 @@ impl Neon {
 // SAFETY: every function uses NEON at most, which the caller promises to have.
 unsafe impl Block for Neon {
     #[inline(always)]
-    unsafe fn load(bytes: &[u8], at: usize) -> Self {
-        // SAFETY: the caller may use NEON; `quarter` checks its bounds.
+    unsafe fn load(bytes: &[u8; WIDTH]) -> Self {
+        // SAFETY: the caller may use NEON.
         unsafe {
             Neon([
-                quarter(bytes, at),
-                quarter(bytes, at + QUARTER),
-                quarter(bytes, at + 2 * QUARTER),
-                quarter(bytes, at + 3 * QUARTER),
+                quarter(bytes, 0),
+                quarter(bytes, QUARTER),
+                quarter(bytes, 2 * QUARTER),
+                quarter(bytes, 3 * QUARTER),
             ])
         }
     }
@@ -116,12 +117,10 @@ unsafe impl Block for Neon {
                 )
             });
             let shares = |set| bits(class.map(|quarter| vtstq_u8(quarter, vdupq_n_u8(set))));
-            let lower = Neon(self.0.map(|quarter| vorrq_u8(quarter, vdupq_n_u8(0x20))));
             Escapes {
-                escapable: shares(escape::ESCAPABLE),
-                digits: shares(escape::DIGIT),
-                units: self.equal(b'u'),
-                surrogates: lower.equal(b'd'),
+                inescapable: !shares(escape::ESCAPABLE),
+                nondigits: !shares(escape::DIGIT),
+                units: shares(escape::UNIT),
                 slashes: self.equal(b'/'),
                 zeros: self.equal(b'0'),
                 ones: self.equal(b'1'),
@@ -131,15 +130,26 @@ unsafe impl Block for Neon {
     }
 
     #[inline(always)]
-    unsafe fn ill_formed(bytes: &[u8], at: usize) -> u64 {
-        // SAFETY: the caller may use NEON; `quarter` checks its bounds.
+    unsafe fn ill_formed(near: &[u8; BEFORE + WIDTH]) -> u64 {
+        // SAFETY: the caller may use NEON.
         unsafe {
             bits([
-                ill_formed(bytes, at),
-                ill_formed(bytes, at + QUARTER),
-                ill_formed(bytes, at + 2 * QUARTER),
-                ill_formed(bytes, at + 3 * QUARTER),
+                ill_formed(near, BEFORE),
+                ill_formed(near, BEFORE + QUARTER),
+                ill_formed(near, BEFORE + 2 * QUARTER),
+                ill_formed(near, BEFORE + 3 * QUARTER),
             ])
         }
+    }
+
+    unsafe fn body<const MEASURED: bool>(
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        replaced: &mut u64,
+        measure: &mut Measure,
+    ) -> Text {
+        // SAFETY: the caller's promise.
+        unsafe { string::body::<Self, MEASURED>(bytes, at, end, replaced, measure) }
     }
 }

@@ -1,6 +1,8 @@
 //! 64 bytes without vectors: the plain twin that the others are tested against.
 
-use super::block::{Block, Escapes, Specials, WIDTH, escape, utf8};
+use super::block::{BEFORE, Block, Escapes, Specials, WIDTH, escape, utf8};
+use super::string::{self, Text};
+use crate::text::Measure;
 
 /// 64 bytes in memory.
 #[derive(Clone, Copy)]
@@ -17,12 +19,8 @@ fn mask(bytes: [u8; WIDTH], is: impl Fn(u8) -> bool) -> u64 {
 // SAFETY: no special instruction is used; the functions are unsafe only by the trait.
 unsafe impl Block for Scalar {
     #[inline(always)]
-    unsafe fn load(bytes: &[u8], at: usize) -> Self {
-        Scalar(
-            bytes[at..at + WIDTH]
-                .try_into()
-                .expect("the slice is 64 bytes long"),
-        )
+    unsafe fn load(bytes: &[u8; WIDTH]) -> Self {
+        Scalar(*bytes)
     }
 
     #[inline(always)]
@@ -44,10 +42,9 @@ unsafe impl Block for Scalar {
         let class =
             |byte: u8| escape::LOW[usize::from(byte & 15)] & escape::HIGH[usize::from(byte >> 4)];
         Escapes {
-            escapable: mask(self.0, |byte| class(byte) & escape::ESCAPABLE != 0),
-            digits: mask(self.0, |byte| class(byte) & escape::DIGIT != 0),
-            units: mask(self.0, |byte| byte == b'u'),
-            surrogates: mask(self.0, |byte| byte | 0x20 == b'd'),
+            inescapable: mask(self.0, |byte| class(byte) & escape::ESCAPABLE == 0),
+            nondigits: mask(self.0, |byte| class(byte) & escape::DIGIT == 0),
+            units: mask(self.0, |byte| class(byte) & escape::UNIT != 0),
             slashes: mask(self.0, |byte| byte == b'/'),
             zeros: mask(self.0, |byte| byte == b'0'),
             ones: mask(self.0, |byte| byte == b'1'),
@@ -56,9 +53,9 @@ unsafe impl Block for Scalar {
     }
 
     #[inline(always)]
-    unsafe fn ill_formed(bytes: &[u8], at: usize) -> u64 {
+    unsafe fn ill_formed(near: &[u8; BEFORE + WIDTH]) -> u64 {
         let mut mask = 0;
-        for (bit, near) in bytes[at - 3..at + WIDTH].windows(4).enumerate() {
+        for (bit, near) in near.windows(BEFORE + 1).enumerate() {
             let special = utf8::BEFORE_HIGH[usize::from(near[2] >> 4)]
                 & utf8::BEFORE_LOW[usize::from(near[2] & 15)]
                 & utf8::ITSELF[usize::from(near[3] >> 4)];
@@ -67,5 +64,16 @@ unsafe impl Block for Scalar {
             mask |= u64::from(error != 0) << bit;
         }
         mask
+    }
+
+    unsafe fn body<const MEASURED: bool>(
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        replaced: &mut u64,
+        measure: &mut Measure,
+    ) -> Text {
+        // SAFETY: the caller's promise.
+        unsafe { string::body::<Self, MEASURED>(bytes, at, end, replaced, measure) }
     }
 }
