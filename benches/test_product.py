@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,16 +17,17 @@ from .report import Group, Report
 from .rounds import Job, interleave, ratios
 
 
-def turns(path: Any, read: Callable[[lettafast.Transcript, str | None], Any]) -> list[Any]:
-    """All pages of a transcript, newest first."""
+def pages(path: Path, read: Callable[[lettafast.Transcript, str | None], Any]) -> Iterator[Any]:
+    """All pages of a transcript, newest first, one at a time: none is held after the next."""
     with lettafast.open_transcript(path) as transcript:
-        pages, before = [], None
+        before = None
         while True:
             page = read(transcript, before)
-            pages.append(page)
             before = older(page)
+            yield page
+            del page
             if before is None:
-                return pages
+                return
 
 
 def older(page: lettafast.Page | bytes) -> str | None:
@@ -38,11 +40,11 @@ def older(page: lettafast.Page | bytes) -> str | None:
 
 
 def page_json(transcript: lettafast.Transcript, before: str | None) -> bytes:
-    return transcript.page_json(before, 1_000)
+    return transcript.page_json(before)
 
 
-def page(transcript: lettafast.Transcript, before: str | None) -> lettafast.Page:
-    return transcript.page(before, 1_000)
+def page_objects(transcript: lettafast.Transcript, before: str | None) -> lettafast.Page:
+    return transcript.page(before)
 
 
 @pytest.mark.parametrize("profile", ["tools", "chat"])
@@ -53,20 +55,31 @@ def test_to_turns(profile: str, report: Report, full: bool, few: int) -> None:
     chosen = sample(profile, (100 if full else 8) << 20)
     read = TRAJECTORY.make()
 
-    def check_json(pages: list[bytes]) -> None:
-        assert sum(page.count(b'{"role":"user"') for page in pages) == chosen.user_entries
+    # What every page must come to, which is checked once: a user entry more or less would show.
+    users = sum(page.count(b'{"role":"user"') for page in pages(chosen.path, page_json))
+    assert users == chosen.user_entries
+    total = sum(map(len, pages(chosen.path, page_json)))
+    turns = sum(len(page.turns) for page in pages(chosen.path, page_objects))
 
-    def check_pages(pages: list[lettafast.Page]) -> None:
-        users = sum(turn.role == "user" for page in pages for turn in page.turns)
-        assert users == chosen.user_entries
+    def check_total(found: int) -> None:
+        assert found == total
+
+    def check_turns(found: int) -> None:
+        assert found == turns
 
     def check_records(records: list[dict[str, Any]]) -> None:
         wanted = chosen.entries - chosen.error_entries, chosen.user_entries
         assert TRAJECTORY.counts(records) == wanted
 
+    def json_bytes() -> int:
+        return sum(map(len, pages(chosen.path, page_json)))
+
+    def objects() -> int:
+        return sum(len(page.turns) for page in pages(chosen.path, page_objects))
+
     jobs = [
-        Job("lettafast, JSON", lambda: turns(chosen.path, page_json), check_json),
-        Job("lettafast, objects", lambda: turns(chosen.path, page), check_pages),
+        Job("lettafast, JSON", json_bytes, check_total),
+        Job("lettafast, objects", objects, check_turns),
         Job(TRAJECTORY.name, lambda: read(chosen), check_records),
     ]
     times = interleave(jobs, few)
@@ -74,5 +87,5 @@ def test_to_turns(profile: str, report: Report, full: bool, few: int) -> None:
     report.groups.append(Group(title, profile, chosen.bytes, TRAJECTORY.name, times))
     product = ratios(times[TRAJECTORY.name], times["lettafast, JSON"])
     report.add("product", profile, product, unit="×", note="turns as JSON bytes")
-    objects = ratios(times[TRAJECTORY.name], times["lettafast, objects"])
-    report.add("product objects", profile, objects, unit="×", note="turns as Python objects")
+    product = ratios(times[TRAJECTORY.name], times["lettafast, objects"])
+    report.add("product objects", profile, product, unit="×", note="turns as Python objects")

@@ -1,6 +1,7 @@
 //! Rows in brief: what deciding where a page begins needs to know of them.
 
 use crate::entry::{Kind, MEMBER_COUNT, Member, Members, Row};
+use crate::scan::Isa;
 use crate::sink::{Flow, Sink};
 use crate::split::{Ids, goes_on};
 use crate::text::Measure;
@@ -59,10 +60,10 @@ pub struct Briefs<F> {
 
 impl<F: FnMut(Brief) -> Flow> Briefs<F> {
     /// Gives them to `take`.
-    pub fn new(take: F) -> Briefs<F> {
+    pub fn new(isa: Isa, take: F) -> Briefs<F> {
         const MOST: [usize; MEMBER_COUNT] = previews();
         Briefs {
-            values: Values::new(MOST),
+            values: Values::new(isa, MOST),
             take,
         }
     }

@@ -1,6 +1,7 @@
 //! Rows as they were written, for iteration: a JSON array for each.
 
 use crate::entry::{MEMBER_COUNT, Member, Members, Row};
+use crate::scan::Isa;
 use crate::sink::{Flow, Sink};
 use crate::text::Measure;
 use crate::turn::{STRINGS, write_number};
@@ -17,9 +18,9 @@ pub struct EntryWriter {
 
 impl EntryWriter {
     /// Stops at the first row that ends at `until` or later.
-    pub fn new(until: u64) -> EntryWriter {
+    pub fn new(isa: Isa, until: u64) -> EntryWriter {
         EntryWriter {
-            values: Values::new([usize::MAX; MEMBER_COUNT]),
+            values: Values::new(isa, [usize::MAX; MEMBER_COUNT]),
             out: vec![b'['],
             until,
         }

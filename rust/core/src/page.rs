@@ -68,7 +68,7 @@ impl Open {
         let room = usize::try_from(end - start).unwrap_or(0).min(BLOCK);
         let mut out = Vec::with_capacity(HEAD + room + room / 4);
         out.resize(HEAD, 0);
-        let mut writer = TurnWriter::new(&self.history, out);
+        let mut writer = TurnWriter::new(self.isa(), &self.history, out);
         self.rows(start, end, BLOCK, &mut writer)?;
         let as_validated = writer
             .first
@@ -153,7 +153,7 @@ impl Open {
         // Forward again, to find the part that holds the row.
         let mut parts = Parts::default();
         let (mut part, mut part_end, mut after) = (first.offset, first.offset, None);
-        let mut briefs = Briefs::new(|brief: Brief| {
+        let mut briefs = Briefs::new(self.isa(), |brief: Brief| {
             let joins = parts.joins(&brief);
             if !joins && brief.offset > row.offset {
                 after = Some(brief.offset);
@@ -202,7 +202,7 @@ impl Open {
     /// The first row of the lines from `start` to `end`.
     fn brief_in(&self, start: u64, end: u64) -> Result<Option<Brief>> {
         let mut found = None;
-        let mut briefs = Briefs::new(|brief| {
+        let mut briefs = Briefs::new(self.isa(), |brief| {
             found = Some(brief);
             Flow::Stop
         });
@@ -288,7 +288,7 @@ impl Open {
         let mut parts = Parts::default();
         let (mut first_part, mut part, mut end) = (start, start, None);
         let mut any = false;
-        let mut briefs = Briefs::new(|brief: Brief| {
+        let mut briefs = Briefs::new(self.isa(), |brief: Brief| {
             if !parts.joins(&brief) {
                 part = brief.offset;
                 if !any {

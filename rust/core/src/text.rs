@@ -141,7 +141,7 @@ pub fn prefix(raw: &[u8], most: usize) -> usize {
 }
 
 /// The scalar values that begin in the first `length` bytes of `raw`, and where the last one ends.
-fn chars_within(raw: &[u8], length: usize) -> (usize, usize) {
+pub fn chars_within(raw: &[u8], length: usize) -> (usize, usize) {
     let mut chars = leads(&raw[..length]);
     let mut end = length;
     let mut after = 0;
@@ -223,7 +223,7 @@ fn push(meaning: char, into: &mut Vec<u8>) {
 }
 
 /// How many characters begin in `bytes`.
-fn leads(bytes: &[u8]) -> usize {
+pub fn leads(bytes: &[u8]) -> usize {
     // Sums of bytes are what the compiler turns into vectors.
     bytes
         .chunks(255)

@@ -188,7 +188,7 @@ impl Transcript {
     pub fn entries(&mut self, start: u64, end: u64) -> Result<(Json, u64)> {
         self.lasting(|this| {
             let end = end.min(this.open.validated);
-            let mut writer = EntryWriter::new(start.saturating_add(ENTRIES_BYTES));
+            let mut writer = EntryWriter::new(this.open.isa(), start.saturating_add(ENTRIES_BYTES));
             let next = this.open.rows(start, end, BLOCK, &mut writer)?;
             writer.out.push(b']');
             Ok((Json::new(writer.out, 0), next))
@@ -348,6 +348,10 @@ impl Open {
             Some(fault) => Err(Error::Refused(Box::new(fault))),
             None => Ok(()),
         }
+    }
+
+    pub(crate) fn isa(&self) -> Isa {
+        self.rules.isa
     }
 
     pub(crate) fn is_lenient(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Entries to turns, as the JSON of a page. What it writes is `docs/PAGES.md`.
 
 use crate::entry::{Kind, MEMBER_COUNT, Member, Members, Row};
+use crate::scan::Isa;
 use crate::sink::{Flow, Sink};
 use crate::split::{Ids, goes_on};
 use crate::text::Measure;
@@ -53,11 +54,11 @@ pub struct TurnWriter<'a> {
 
 impl<'a> TurnWriter<'a> {
     /// A writer that appends to `out`; refs are made for the history `history`.
-    pub fn new(history: &'a str, out: Vec<u8>) -> TurnWriter<'a> {
+    pub fn new(isa: Isa, history: &'a str, out: Vec<u8>) -> TurnWriter<'a> {
         TurnWriter {
             history,
             out,
-            values: Values::new(previews()),
+            values: Values::new(isa, previews()),
             open: None,
             chain: None,
             first: None,

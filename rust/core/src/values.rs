@@ -1,11 +1,13 @@
 //! The strings of one line, gathered from their pieces.
 
 use crate::entry::{MEMBER_COUNT, Member, Row};
+use crate::scan::{Isa, prefix};
 use crate::split::Ids;
 use crate::text::{self, Measure};
 
 /// The raw strings of a line: of each member its first `most` scalar values.
 pub struct Values {
+    isa: Isa,
     most: [usize; MEMBER_COUNT],
     bytes: Vec<u8>,
     found: [Value; MEMBER_COUNT],
@@ -34,9 +36,10 @@ impl Value {
 }
 
 impl Values {
-    /// Strings that are needed up to `most` scalar values (by member).
-    pub fn new(most: [usize; MEMBER_COUNT]) -> Values {
+    /// Strings that are needed up to `most` scalar values (by member), which `isa` counts.
+    pub fn new(isa: Isa, most: [usize; MEMBER_COUNT]) -> Values {
         Values {
+            isa,
             most,
             bytes: Vec::new(),
             found: [Value::EMPTY; MEMBER_COUNT],
@@ -64,7 +67,7 @@ impl Values {
         if value.length > 0 {
             left -= text::chars(&self.bytes[value.start..]);
         }
-        let kept = text::prefix(raw, left);
+        let kept = prefix(self.isa, raw, left);
         value.is_cut = kept < raw.len();
         value.length += kept;
         self.bytes.extend_from_slice(&raw[..kept]);

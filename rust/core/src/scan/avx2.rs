@@ -146,10 +146,9 @@ unsafe impl Block for Avx2 {
             };
             let small = splat(0x20);
             Escapes {
-                inescapable: shares_none(escape::ESCAPABLE),
+                unusual: shares_none(escape::ESCAPABLE),
                 nondigits: shares_none(escape::DIGIT),
                 units: bits(low, high),
-                slashes: self.equal(b'/'),
                 zeros: self.equal(b'0'),
                 ones: self.equal(b'1'),
                 small: bits(

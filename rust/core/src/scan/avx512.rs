@@ -75,10 +75,9 @@ unsafe impl Block for Avx512 {
             let high = _mm512_shuffle_epi8(table(&escape::HIGH), high_nibble(self.0));
             let class = _mm512_and_si512(low, high);
             Escapes {
-                inescapable: _mm512_testn_epi8_mask(class, splat(escape::ESCAPABLE)),
+                unusual: _mm512_testn_epi8_mask(class, splat(escape::ESCAPABLE)),
                 nondigits: _mm512_testn_epi8_mask(class, splat(escape::DIGIT)),
                 units: _mm512_movepi8_mask(class),
-                slashes: _mm512_cmpeq_epi8_mask(self.0, splat(b'/')),
                 zeros: _mm512_cmpeq_epi8_mask(self.0, splat(b'0')),
                 ones: _mm512_cmpeq_epi8_mask(self.0, splat(b'1')),
                 small: _mm512_test_epi8_mask(self.0, splat(0x20)),

@@ -22,14 +22,12 @@ pub struct Specials {
 /// What matters after a backslash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Escapes {
-    /// May not follow a backslash.
-    pub inescapable: u64,
+    /// May not follow a backslash; and `/`, which no JSON writer of Letta Code escapes.
+    pub unusual: u64,
     /// No hexadecimal digits, or `d` and `D`, with which those of a surrogate begin.
     pub nondigits: u64,
     /// `u`
     pub units: u64,
-    /// `/`, which the page does not escape.
-    pub slashes: u64,
     /// `0`, with which the digits of a control character begin.
     pub zeros: u64,
     /// `1`, which comes third in those of the rarer ones, such as U+001B.
@@ -68,7 +66,7 @@ pub unsafe trait Block: Copy {
 }
 
 /// Tables over nibbles for [`Block::escapes`]: the values that the two nibbles of a byte
-/// look up share a bit of [`escape::ESCAPABLE`] iff the byte may follow a backslash, and
+/// look up share a bit of [`escape::ESCAPABLE`] iff the byte may follow a backslash and is no `/`, and
 /// one of [`escape::DIGIT`] iff it is a hexadecimal digit but `d`; each bit is one high nibble.
 /// [`escape::UNIT`] is shared by `u`.
 pub mod escape {
@@ -81,7 +79,7 @@ pub mod escape {
     /// `u`
     pub const UNIT: u8 = 1 << 7;
 
-    /// The bits of what may follow a backslash.
+    /// The bits of what may follow a backslash, but `/`.
     pub const ESCAPABLE: u8 = ESCAPABLE_2 | ESCAPABLE_5 | ESCAPABLE_6 | ESCAPABLE_7;
     /// The bits of hexadecimal digits but `d`.
     pub const DIGIT: u8 = DIGIT_3 | DIGIT_46;
@@ -103,7 +101,7 @@ pub mod escape {
         ESCAPABLE_5,
         0,
         ESCAPABLE_6,
-        ESCAPABLE_2,
+        0,
     ];
     /// By the high nibble.
     pub const HIGH: [u8; 16] = [

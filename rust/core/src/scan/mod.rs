@@ -10,6 +10,7 @@
 //! is never held. It stops only before a whole character, escape or surrogate pair.
 
 mod block;
+mod prefix;
 mod scalar;
 mod string;
 
@@ -24,6 +25,7 @@ use crate::entry::{Kind, Member, Members, Row, Stamp, is_clock, is_date};
 use crate::sink::{Flow, Sink};
 use crate::text::Measure;
 use block::Block;
+pub use prefix::prefix;
 use string::{Text, string};
 
 /// A line that has more bytes than this in the buffer is stopped inside; a shorter

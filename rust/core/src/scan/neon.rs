@@ -118,10 +118,9 @@ unsafe impl Block for Neon {
             });
             let shares = |set| bits(class.map(|quarter| vtstq_u8(quarter, vdupq_n_u8(set))));
             Escapes {
-                inescapable: !shares(escape::ESCAPABLE),
+                unusual: !shares(escape::ESCAPABLE),
                 nondigits: !shares(escape::DIGIT),
                 units: shares(escape::UNIT),
-                slashes: self.equal(b'/'),
                 zeros: self.equal(b'0'),
                 ones: self.equal(b'1'),
                 small: bits(self.0.map(|quarter| vtstq_u8(quarter, vdupq_n_u8(0x20)))),

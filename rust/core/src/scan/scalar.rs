@@ -42,10 +42,9 @@ unsafe impl Block for Scalar {
         let class =
             |byte: u8| escape::LOW[usize::from(byte & 15)] & escape::HIGH[usize::from(byte >> 4)];
         Escapes {
-            inescapable: mask(self.0, |byte| class(byte) & escape::ESCAPABLE == 0),
+            unusual: mask(self.0, |byte| class(byte) & escape::ESCAPABLE == 0),
             nondigits: mask(self.0, |byte| class(byte) & escape::DIGIT == 0),
             units: mask(self.0, |byte| class(byte) & escape::UNIT != 0),
-            slashes: mask(self.0, |byte| byte == b'/'),
             zeros: mask(self.0, |byte| byte == b'0'),
             ones: mask(self.0, |byte| byte == b'1'),
             small: mask(self.0, |byte| byte & 0x20 != 0),

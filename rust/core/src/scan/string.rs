@@ -307,43 +307,112 @@ unsafe fn judge<B: Block, const MEASURED: bool>(
     let spread = u128::from(units) * 0b1_1110;
     #[allow(clippy::cast_possible_truncation)] // the two halves
     let (digits, go_on) = (spread as u64 | carried.digits, (spread >> WIDTH) as u64);
-    let (escaped_wrong, digits_odd) = (escaped & kinds.inescapable, digits & kinds.nondigits);
-    let mut judged = carried.judged;
-    if escaped_wrong | digits_odd != 0 {
-        if escaped_wrong != 0 {
-            return Judged::Odd;
-        }
-        let first = units << 1 | carried.digits >> 3;
-        match surrogates(bytes, at, end, digits_odd, first, judged) {
-            Surrogates::Right { lone, after } => {
-                *replaced += lone;
-                judged = after;
-            }
-            Surrogates::Cut => return Judged::Cut,
-            Surrogates::Odd => return Judged::Odd,
-        }
-    }
+    let mut rare = escaped & kinds.unusual | digits & kinds.nondigits;
     if MEASURED {
-        let short = escaped & !units & !kinds.slashes;
-        measure.saved += u64::from(short.count_ones());
-        let long = escaped & !short;
         // Mostly the page's own `\u001b`, with which terminal colors begin.
-        let other = kinds.slashes & escaped
-            | carried.digits
-            | go_on
-            | units << 1 & !kinds.zeros
-            | units << 2 & !kinds.zeros
+        rare |= go_on
+            | (units << 1 | units << 2) & !kinds.zeros
             | units << 3 & !kinds.ones
             | units << 4 & !kinds.small;
-        if other == 0 {
-            measure.saved += u64::from(long.count_ones()) * (LONG_ESCAPE as u64 - 1);
-        } else {
-            measure_one_by_one(bytes, at, long, carried, judged, measure);
+    }
+    if rare == 0 {
+        if MEASURED {
+            let (all, long) = (escaped.count_ones(), units.count_ones());
+            measure.saved += u64::from(all) + u64::from(long) * (LONG_ESCAPE as u64 - 2);
+        }
+    } else {
+        let begun = carried.begun(at);
+        match one_by_one(bytes, at, end, escaped, units, begun, carried.judged) {
+            OneByOne::Right {
+                lone,
+                judged,
+                measured,
+            } => {
+                *replaced += lone;
+                carried.judged = judged;
+                if MEASURED {
+                    measure.saved += measured.saved;
+                    measure.is_page_form &= measured.is_page_form;
+                }
+            }
+            OneByOne::Cut => return Judged::Cut,
+            OneByOne::Odd => return Judged::Odd,
         }
     }
     carried.digits = go_on;
-    carried.judged = judged;
     Judged::Right
+}
+
+enum OneByOne {
+    /// So many are lone surrogates, and all that begin before `judged` are right.
+    Right {
+        lone: u64,
+        judged: usize,
+        measured: Measure,
+    },
+    /// The buffer ends too early to tell.
+    Cut,
+    /// One is not right.
+    Odd,
+}
+
+/// Judges the escapes of the block at `at` whose second bytes stand at `escaped`, of which those
+/// at `units` are `u`, and the one that has `begun` before; not those that begin before `judged`.
+#[inline(never)]
+fn one_by_one(
+    bytes: &[u8],
+    at: usize,
+    end: usize,
+    escaped: u64,
+    mut units: u64,
+    begun: Option<usize>,
+    mut judged: usize,
+) -> OneByOne {
+    let mut measured = Measure::PLAIN;
+    let mut short = escaped & !units;
+    measured.saved += u64::from(short.count_ones());
+    while short != 0 {
+        match bytes[at + short.trailing_zeros() as usize] {
+            b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => {}
+            b'/' => measured.is_page_form = false,
+            _ => return OneByOne::Odd,
+        }
+        short &= short - 1;
+    }
+    let mut lone = 0;
+    let mut next = begun;
+    loop {
+        let escape = match next.take() {
+            Some(escape) => escape,
+            None if units == 0 => break,
+            None => {
+                let unit = at + units.trailing_zeros() as usize;
+                units &= units - 1;
+                unit - 1
+            }
+        };
+        if escape < judged {
+            // The low half of a pair, or judged with the block before.
+            continue;
+        }
+        let length = match unit(bytes, escape + 2, end) {
+            Unit::Scalar => LONG_ESCAPE,
+            Unit::Pair => LONGEST_ESCAPE,
+            Unit::Lone => {
+                lone += 1;
+                LONG_ESCAPE
+            }
+            Unit::Cut => return OneByOne::Cut,
+            Unit::Odd => return OneByOne::Odd,
+        };
+        judged = escape + length;
+        measured.and(&bytes[escape..judged]);
+    }
+    OneByOne::Right {
+        lone,
+        judged,
+        measured,
+    }
 }
 
 /// The last bytes of a buffer, one by one.
@@ -397,91 +466,6 @@ fn tail(
     Text::Part(at)
 }
 
-enum Surrogates {
-    /// So many are lone; the last one or pair ends at `after`.
-    Right { lone: u64, after: usize },
-    /// The buffer ends too early to tell.
-    Cut,
-    /// What looked like one has no hexadecimal digits.
-    Odd,
-}
-
-/// Judges the escapes of the block at `at` whose first digits stand at `first`: `odd` among all
-/// digits are no hexadecimal ones or a `d`. Escapes before `after` are judged already.
-#[inline(never)]
-fn surrogates(
-    bytes: &[u8],
-    at: usize,
-    end: usize,
-    mut odd: u64,
-    mut first: u64,
-    mut after: usize,
-) -> Surrogates {
-    while odd != 0 {
-        if !matches!(bytes[at + odd.trailing_zeros() as usize], b'd' | b'D') {
-            return Surrogates::Odd;
-        }
-        odd &= odd - 1;
-    }
-    let mut lone = 0;
-    while first != 0 {
-        let digits = at + first.trailing_zeros() as usize;
-        first &= first - 1;
-        if digits < after {
-            // The low half of a pair.
-            continue;
-        }
-        match unit(bytes, digits, end) {
-            Unit::Scalar => {}
-            Unit::Lone => {
-                lone += 1;
-                after = digits + LONG_ESCAPE - 2;
-            }
-            Unit::Pair => after = digits + LONGEST_ESCAPE - 2,
-            Unit::Cut => return Surrogates::Cut,
-            Unit::Odd => return Surrogates::Odd,
-        }
-    }
-    Surrogates::Right { lone, after }
-}
-
-/// Measures the escapes of the block at `at` whose second bytes stand at `escaped`, after the one
-/// that goes on in it. One that goes on in the next block is measured there, unless it begins
-/// before `judged`.
-#[inline(never)]
-fn measure_one_by_one(
-    bytes: &[u8],
-    at: usize,
-    mut escaped: u64,
-    carried: &Carried,
-    judged: usize,
-    measure: &mut Measure,
-) {
-    let mut after = carried.judged;
-    if let Some(begun) = carried.begun(at) {
-        after = measure_one(bytes, begun, measure);
-    }
-    while escaped != 0 {
-        let escape = at + escaped.trailing_zeros() as usize - 1;
-        escaped &= escaped - 1;
-        let goes_on = bytes[escape + 1] == b'u' && escape + LONG_ESCAPE > at + WIDTH;
-        // What begins before `after` is the low half of a pair.
-        if escape >= after && (!goes_on || escape < judged) {
-            after = measure_one(bytes, escape, measure);
-        }
-    }
-}
-
-/// Measures an escape, with its other half if it is a surrogate's; where it ends.
-fn measure_one(bytes: &[u8], escape: usize, measure: &mut Measure) -> usize {
-    measure.and(&bytes[escape..escape + LONGEST_ESCAPE]);
-    match bytes[escape + 1] {
-        b'u' if unit(bytes, escape + 2, bytes.len()) == Unit::Pair => escape + LONGEST_ESCAPE,
-        b'u' => escape + LONG_ESCAPE,
-        _ => escape + 2,
-    }
-}
-
 /// Which backslashes begin an escape, and which bytes they escape; `carried` is 1 if the block
 /// before escapes the first byte.
 ///
@@ -489,7 +473,7 @@ fn measure_one(bytes: &[u8], escape: usize, measure: &mut Measure) -> usize {
 /// borrows through a run, which tells where it begins from where it ends (after
 /// simdjson, G. Langdale and D. Lemire, "Parsing Gigabytes of JSON per Second", 2019).
 #[inline(always)]
-fn escapes(slashes: u64, carried: u64) -> (u64, u64) {
+pub fn escapes(slashes: u64, carried: u64) -> (u64, u64) {
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
     let maybe = slashes & !carried;
     let even_runs = (maybe << 1 | ODD).wrapping_sub(maybe);
