@@ -398,7 +398,7 @@ class _Walk:
         replaced, closed, window = 0, False, _FIRST_WINDOW
         while not closed:
             if whole is None:
-                raw, surrogates, closed = self.piece(window)
+                raw, surrogates, closed = self.quick_piece(window) or self.piece(window)
             else:
                 raw, closed = whole, True
                 surrogates = _SURROGATE_ESCAPE.search(raw) is not None
@@ -428,6 +428,35 @@ class _Walk:
         except ValueError:
             return None
         return raw
+
+    def quick_piece(self, window: int) -> tuple[bytes, bool, bool] | None:
+        """What `piece` gives, when `json` finds it right; None tells nothing."""
+        if _LOOSE:
+            return None
+        line, start = self.line, self.at
+        end = min(start + window, len(line))
+        while end < len(line):
+            # An escape that begins in the last six bytes may go on, or be half of a pair.
+            escape = line.rfind(b"\\", end - 6, end)
+            if escape < 0:
+                break
+            if escape < start + window // 2:
+                return None
+            end = escape
+        try:
+            size = codecs.utf_8_decode(line[start:end], "strict", False)[1]
+            text = line[start : start + size].decode("latin-1")
+            found, stop = _scan(f'"{text}"', 0)
+        except ValueError:
+            return None
+        closed = stop <= len(text) + 1
+        try:
+            found.encode("latin-1")
+        except UnicodeEncodeError:
+            wide = True
+        else:
+            wide = False
+        return line[start : start + stop - 2], wide, closed
 
     def piece(self, window: int) -> tuple[bytes, bool, bool]:
         """The string's next bytes, at most `window`.

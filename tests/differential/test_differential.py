@@ -183,6 +183,39 @@ def test_volume(both, path, shard: int) -> None:
     assert VOLUME / SHARDS * 0.5 <= legal <= VOLUME / SHARDS * 0.8
 
 
+# What a window, a group of blocks or a buffer may cut, and what no cut may hide.
+LONG_PIECES = [
+    rb"plain text of some length, as in most outputs. ",
+    rb"\n",
+    rb"\\",
+    rb"\"",
+    rb"\u001b[0m",
+    rb"\ud83d\ude00",
+    rb"\ud83d",
+    rb"\ude00",
+    rb"\u00e9",
+    "é漢😀".encode(),
+]
+LONG_FAULTS = [rb"\x", rb"\u12g4", b"\x01", b"\xff", b"\xed\xa0\x80", b'"', b"\xe6\xbc"]
+
+
+@pytest.mark.parametrize("seed", range(200 if NIGHTLY else 24))
+def test_long_strings(both, path, seed: int) -> None:
+    """Lines of some 300 KB, whose strings are read in pieces; half of them with a fault."""
+    random = Random(seed)
+    pieces = random.sample(LONG_PIECES, random.randint(1, len(LONG_PIECES)))
+    body, size = [], 0
+    while size < 300_000:
+        body.append(random.choice(pieces))
+        size += len(body[-1])
+    if seed % 2:
+        body.insert(random.randrange(len(body)), random.choice(LONG_FAULTS))
+    line = b'{"kind":"user","captured_at":"2026-01-05T08:00:05.614Z","text":"%s"}\n'
+    data = line % b"first" + line % b"".join(body) + line % b"last"
+    said = check(both, path, data, Limits(), full=False)
+    assert isinstance(said["strict"], dict) or seed % 2
+
+
 def test_the_grammar_raises_every_reason(both, path) -> None:
     """Else the comparisons above would say little."""
     reasons = set()
