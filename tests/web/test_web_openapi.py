@@ -119,11 +119,13 @@ def test_nothing_in_an_address_makes_it_fail(
     params = [(name, value) for name, value in query if name != "watch" or "/" not in value]
     with described.client.stream("GET", path, params=params) as answer:
         assert answer.status_code < 500
-        if answer.headers["content-type"] == "application/problem+json":
+        # A redirect (of a path that ends in a slash) has no body and so no type.
+        content_type = answer.headers.get("content-type", "")
+        if content_type == "application/problem+json":
             answer.read()
             assert answer.json()["status"] == answer.status_code
         elif answer.status_code >= 400:
-            assert answer.headers["content-type"].startswith("text/html")
+            assert content_type.startswith("text/html")
 
 
 def test_recordings_are_read(tmp_path: pathlib.Path) -> None:
