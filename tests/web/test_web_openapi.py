@@ -119,7 +119,7 @@ def test_nothing_in_an_address_makes_it_fail(
     params = [(name, value) for name, value in query if name != "watch" or "/" not in value]
     with described.client.stream("GET", path, params=params) as answer:
         assert answer.status_code < 500
-        # A redirect (of a path that ends in a slash) has no body and so no type.
+        # The redirect that `/?start=` answers has no body and so no type.
         content_type = answer.headers.get("content-type", "")
         if content_type == "application/problem+json":
             answer.read()
