@@ -1,6 +1,6 @@
 //! What a vector unit must tell of 64 bytes. Bit n of an answer speaks of byte n.
 
-use super::string::Text;
+use super::string::{self, Text};
 use crate::text::Measure;
 
 /// Bytes that are looked at together.
@@ -55,14 +55,18 @@ pub unsafe trait Block: Copy {
     /// A bit stands at or before the byte that follows an ill-formed sequence; a
     /// sequence that the block cuts off is not judged.
     unsafe fn ill_formed(near: &[u8; BEFORE + WIDTH]) -> u64;
-    /// [`string::body`] of this type as a function of its own, whose loop has all registers.
+    /// [`string::body`] of this type; one that needs instructions enables them here, since it
+    /// is called from where none are.
     unsafe fn body<const MEASURED: bool>(
         bytes: &[u8],
         at: usize,
         end: usize,
         replaced: &mut u64,
         measure: &mut Measure,
-    ) -> Text;
+    ) -> Text {
+        // SAFETY: the caller's promise.
+        unsafe { string::body::<Self, MEASURED>(bytes, at, end, replaced, measure) }
+    }
 }
 
 /// Tables over nibbles for [`Block::escapes`]: the values that the two nibbles of a byte

@@ -7,8 +7,6 @@ use core::arch::aarch64::{
 };
 
 use super::block::{BEFORE, Block, Escapes, Specials, WIDTH, escape, utf8};
-use super::string::{self, Text};
-use crate::text::Measure;
 
 /// 64 bytes.
 #[derive(Clone, Copy)]
@@ -139,16 +137,5 @@ unsafe impl Block for Neon {
                 ill_formed(near, BEFORE + 3 * QUARTER),
             ])
         }
-    }
-
-    unsafe fn body<const MEASURED: bool>(
-        bytes: &[u8],
-        at: usize,
-        end: usize,
-        replaced: &mut u64,
-        measure: &mut Measure,
-    ) -> Text {
-        // SAFETY: the caller's promise.
-        unsafe { string::body::<Self, MEASURED>(bytes, at, end, replaced, measure) }
     }
 }

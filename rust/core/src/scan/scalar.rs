@@ -1,8 +1,6 @@
 //! 64 bytes without vectors: the plain twin that the others are tested against.
 
 use super::block::{BEFORE, Block, Escapes, Specials, WIDTH, escape, utf8};
-use super::string::{self, Text};
-use crate::text::Measure;
 
 /// 64 bytes in memory.
 #[derive(Clone, Copy)]
@@ -63,16 +61,5 @@ unsafe impl Block for Scalar {
             mask |= u64::from(error != 0) << bit;
         }
         mask
-    }
-
-    unsafe fn body<const MEASURED: bool>(
-        bytes: &[u8],
-        at: usize,
-        end: usize,
-        replaced: &mut u64,
-        measure: &mut Measure,
-    ) -> Text {
-        // SAFETY: the caller's promise.
-        unsafe { string::body::<Self, MEASURED>(bytes, at, end, replaced, measure) }
     }
 }
